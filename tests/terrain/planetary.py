@@ -24,7 +24,7 @@ LINE_OFFSET, SAMPLE_OFFSET = -100.5, 200.5
 MARS = (
     'PROJCS["Equirectangular Mars",GEOGCS["GCS_Mars",DATUM["D_Mars",SPHEROID["Mars",3396190,0]],'
     'PRIMEM["Reference_Meridian",0],UNIT["degree",0.0174532925199433]],'
-    'PROJECTION["Equirectangular"],PARAMETER["standard_parallel_1",-30],'
+    'PROJECTION["Equirectangular"],PARAMETER["standard_parallel_1",0],'
     'PARAMETER["central_meridian",180],PARAMETER["false_easting",0],'
     'PARAMETER["false_northing",0],UNIT["metre",1]]'
 )

@@ -118,6 +118,11 @@ def test_an_area_is_given_by_numbers_and_never_by_a_file(area: Any, tmp_path: Pa
         completed("rover", {"keep_in": area}, tmp_path)
 
 
+def test_an_error_is_given_by_a_number_and_never_by_a_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="error must be a number here"):
+        completed("rover", {"error": "/etc/passwd"}, tmp_path)
+
+
 def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
     ring = [[float(n), 0.0] for n in range(1001)]
     with pytest.raises(InvalidInputError, match="1001 corners"):

@@ -24,7 +24,7 @@ from scipy.ndimage import correlate1d
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
 from homeward.errors import InvalidInputError
-from homeward.terrain.elevation import Elevation, Georeference, to_grid, to_map
+from homeward.terrain.elevation import Elevation, Georeference, describe_extent, to_grid, to_map
 
 FILTER_REACH = 4.0
 """Reach of the Gaussian filter, in σ."""
@@ -81,10 +81,7 @@ class Cells(Georeference):
     @property
     def extent(self) -> str:
         """The corners of the grid in map coordinates, as text for messages."""
-        rows, columns = self.shape
-        corners = [to_map(self.transform, c, r) for c in (0, columns) for r in (0, rows)]
-        (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
-        return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
+        return describe_extent(self.transform, self.shape)
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
         """Return the (row, column) of the cell at these map coordinates; raise if off the map.
@@ -109,7 +106,11 @@ class Cells(Georeference):
 
 
 def to_cells(
-    elevation: Elevation, cell: float = 20.0, blur: float = 5.0, error: float = 2.0**-4
+    elevation: Elevation,
+    cell: float = 20.0,
+    blur: float = 5.0,
+    error: float | FloatArray = 2.0**-4,
+    closed: BoolArray | None = None,
 ) -> Cells:
     """Return the cells of a terrain model, with the paper's prior on their heights.
 
@@ -123,7 +124,9 @@ def to_cells(
     blur
         σ of the Gaussian filter in metres, 0 for no filter.
     error
-        Variance of a height of the terrain model, in m².
+        Variance of a height of the terrain model in m², of all pixels or of each [rows, columns].
+    closed
+        Mask [rows, columns] of pixels with obstacles; a cell with such a pixel is blocked.
     """
     if not 0.0 <= number(blur, "the blur", InvalidInputError) < math.inf:
         raise InvalidInputError(f"the blur is {blur:g} m, expected 0 or more")
@@ -134,10 +137,29 @@ def to_cells(
     known = ~np.isnan(elevation.heights[: rows * down, : columns * across])
     share = known.reshape(rows, down, columns, across).mean(axis=(1, 3))
     blocked = np.isnan(centre) | (share < 0.5)
+    if closed is not None:
+        blocked |= cells_with(closed, (down, across))
     if blocked.all():
-        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data")
+        free = "" if closed is None else " and no obstacle"
+        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data{free}")
     mean, variance = _prior(elevation, centres, blur)
-    return place_cells(elevation, (down, across), mean, variance, centre, blocked, error)
+    own = at_centres(error, (down, across)) if isinstance(error, np.ndarray) else error
+    return place_cells(elevation, (down, across), mean, variance, centre, blocked, own)
+
+
+def at_centres(pixels: FloatArray, sides: tuple[int, int]) -> FloatArray:
+    """Return the values [R, C] of pixels at the centres of cells of ``sides`` pixels."""
+    ends = zip(pixels.shape, sides, strict=True)
+    at = [np.arange(length // side) * side + side // 2 for length, side in ends]
+    return np.asarray(pixels[np.ix_(*at)])
+
+
+def cells_with(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
+    """Return the mask [R, C] of cells of ``sides`` pixels with a pixel in a mask of pixels."""
+    down, across = sides
+    rows, columns = pixels.shape[0] // down, pixels.shape[1] // across
+    whole = pixels[: rows * down, : columns * across]
+    return np.asarray(whole.reshape(rows, down, columns, across).any(axis=(1, 3)))
 
 
 def sides_of(elevation: Elevation, cell: float) -> tuple[int, int]:
@@ -159,13 +181,16 @@ def place_cells(
     variance: FloatArray,
     centre: FloatArray,
     blocked: BoolArray,
-    error: float,
+    error: float | FloatArray,
 ) -> Cells:
     """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
 
-    ``error`` [m²] is added to the variance.
+    ``error`` in m², of all cells or of each [R, C], is added to the variance.
     """
-    if not 0.0 < number(error, "the error", InvalidInputError) < math.inf:
+    if (
+        not isinstance(error, np.ndarray)
+        and not 0.0 < number(error, "the error", InvalidInputError) < math.inf
+    ):
         raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
     down, across = sides
     variance = variance + error

@@ -289,12 +289,12 @@ def find_crossings(
 
 
 def crossed_cells(
-    elevation: Elevation, cell: float, error: float, vehicle: Vehicle
+    elevation: Elevation, cell: float, error: float | FloatArray, vehicle: Vehicle
 ) -> tuple[Cells, Crossings]:
     """Return cells of ``cell`` m over a terrain model, and the ways between them.
 
-    Heights are those at the anchors, with variance ``error`` in m². A cell is blocked if the
-    vehicle can't stand and turn in it.
+    Heights are those at the anchors, with variance ``error`` in m², of all pixels or of each. A
+    cell is blocked if the vehicle can't stand and turn in it.
     """
     sides = sides_of(elevation, cell)
     crossings = find_crossings(elevation.heights, elevation.pixel, sides, vehicle)
@@ -306,6 +306,8 @@ def crossed_cells(
         )
     height = elevation.heights.ravel()[crossings.anchor].reshape(crossings.shape)
     variance = np.zeros(crossings.shape)
+    if isinstance(error, np.ndarray):
+        error = error.ravel()[crossings.anchor].reshape(crossings.shape)
     cells = place_cells(elevation, sides, height.copy(), variance, height, blocked, error)
     return cells, crossings
 

@@ -69,9 +69,13 @@ class Georeference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elevation(Georeference):
-    """Heights [rows, columns] in metres, one per pixel, NaN for no data."""
+    """Heights [rows, columns] in metres, one per pixel, NaN for no data.
+
+    `height_unit` is the unit that the file names; None if it names none.
+    """
 
     heights: FloatArray
+    height_unit: str | None = None
 
     def __post_init__(self) -> None:
         Georeference.__post_init__(self)
@@ -129,6 +133,19 @@ def to_grid(transform: Transform, x: float, y: float) -> tuple[float, float]:
     a, b, c, d, e, f = transform
     area = a * e - b * d
     return (e * (x - c) - b * (y - f)) / area, (a * (y - f) - d * (x - c)) / area
+
+
+def extent_of(transform: Transform, shape: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return the least x and y and the largest x and y of a grid in map coordinates."""
+    corners = [to_map(transform, c, r) for c in (0, shape[1]) for r in (0, shape[0])]
+    (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
+    return left, bottom, right, top
+
+
+def describe_extent(transform: Transform, shape: tuple[int, int]) -> str:
+    """Return the corners of a grid in map coordinates, as text for messages."""
+    left, bottom, right, top = extent_of(transform, shape)
+    return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
 
 
 def moved(transform: Transform, column: int, row: int) -> Transform:

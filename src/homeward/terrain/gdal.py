@@ -8,7 +8,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from homeward.extras import need
 from homeward.terrain.raw import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from homeward.arrays import BoolArray, FloatArray
@@ -43,6 +43,11 @@ PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """Special values for missing data in 16-bit planetary rasters."""
 
+GEOGRAPHIC = "GEOGCS["
+"""Beginning of the longitudes and latitudes in the WKT of a coordinate system."""
+
+MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
+
 STRIP_PIXELS = 1 << 23
 """Approximate number of pixels that are read at once."""
 
@@ -62,6 +67,10 @@ METRES = {
 """Length in metres of a unit of height, by its name in rasters; no name means metres."""
 
 
+Role: TypeAlias = Literal["heights", "errors", "mask"]
+"""What a raster holds. The numbers of a mask are read as they are stored, without missing data."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """An open raster or array: its grid, and a function that reads the heights of a window."""
@@ -71,6 +80,7 @@ class Source:
     transform: Transform | None = None  # None if the raster has no pixel size
     crs: str | None = None  # WKT
     unit: float = 1.0  # length of a unit of the map, in m
+    height_unit: str | None = None  # that the raster names
 
 
 def need_rasterio(what: str) -> Any:
@@ -79,8 +89,8 @@ def need_rasterio(what: str) -> Any:
 
 
 @contextmanager
-def opened(path: Path, band: int) -> Iterator[Source]:
-    """Open a raster as a source of heights; raise if it has no heights."""
+def opened(path: Path, band: int, role: Role = "heights") -> Iterator[Source]:
+    """Open a raster as a source of numbers; raise if it has no heights where they are expected."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
     with dataset:
@@ -90,10 +100,11 @@ def opened(path: Path, band: int) -> Iterator[Source]:
         unplaced = transform == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
         yield Source(
             shape=(dataset.height, dataset.width),
-            read=_reader(path, dataset, band),
+            read=_reader(path, dataset, band, role == "mask"),
             transform=None if unplaced else transform,  # type: ignore[arg-type]
             crs=crs.to_wkt() if crs else None,
-            unit=_unit(path, dataset) if crs else 1.0,
+            unit=_unit(path, dataset) if crs and role == "heights" else 1.0,
+            height_unit=(dataset.units[band - 1] or "").strip() or None,
         )
 
 
@@ -144,8 +155,7 @@ def _unit(path: Path, dataset: Any) -> float:
     wkt = crs.to_wkt()
     if crs.is_geographic:
         left, bottom, right, top = dataset.bounds
-        radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
-        size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
+        size = f"+R={radius_of(wkt):.10g}"
         middle = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
         files = shlex.join([str(path), str(path.with_name(f"{path.stem}_metres.tif"))])
         raise InvalidFileError(
@@ -163,20 +173,24 @@ def _unit(path: Path, dataset: Any) -> float:
     return float(factor)
 
 
-def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], FloatArray]:
-    """Return a function that reads the heights of a window in m, in strips to save memory."""
+def _reader(
+    path: Path, dataset: Any, band: int, is_raw: bool
+) -> Callable[[PixelWindow], FloatArray]:
+    """Return a function that reads a window in m, or as stored, in strips to save memory."""
     at = band - 1
-    name = dataset.units[at] or ""
+    name = "" if is_raw else dataset.units[at] or ""
     metres = METRES.get(name.strip().lower())
     if metres is None:
         raise InvalidFileError(
             f"{path}: the unit of band {band} is {name!r}, which is not a known unit of height"
         )
     scale, offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
-    masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
+    if is_raw:
+        scale, offset = 1.0, 0.0
+    masked = not is_raw and all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
     marked = masked or dataset.nodatavals[at] is not None
-    fills: tuple[float, ...] = () if marked else FILLS
-    if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
+    fills: tuple[float, ...] = () if marked or is_raw else FILLS
+    if not is_raw and dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
         fills += SPECIAL_PIXELS
 
     def read(part: PixelWindow) -> FloatArray:
@@ -214,6 +228,95 @@ def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
     with np.errstate(invalid="ignore"):
         found: BoolArray = ~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills)
     return found
+
+
+def same_system(one: str | None, other: str | None) -> bool:
+    """Return whether two coordinate systems (WKT) are the same, or one of them is unknown."""
+    if one is None or other is None or one == other:
+        return True
+    from rasterio.crs import CRS
+
+    return bool(CRS.from_wkt(one) == CRS.from_wkt(other))
+
+
+def short_name(crs: str) -> str:
+    """Return a coordinate system (WKT) in the shortest form that GDAL's programs take."""
+    from rasterio.crs import CRS
+
+    found = CRS.from_wkt(crs)
+    code = found.to_epsg()
+    return f"EPSG:{code}" if code else found.to_proj4().replace("=True", "") or crs
+
+
+def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return longitudes and latitudes of map coordinates: WGS 84 on Earth, else of the body."""
+    need_rasterio("longitudes and latitudes")
+    from rasterio.crs import CRS
+    from rasterio.warp import transform
+
+    rest = crs[crs.index(GEOGRAPHIC) :]
+    depth = np.cumsum([(letter == "[") - (letter == "]") for letter in rest])
+    first = rest.index("[")
+    degrees = rest[: first + 1 + int(np.argmax(depth[first:] == 0))]
+    target = CRS.from_epsg(4326) if is_earth(crs) else CRS.from_wkt(degrees)
+    longitudes, latitudes = transform(CRS.from_wkt(crs), target, list(x), list(y))
+    return longitudes, latitudes
+
+
+def stretch_of(
+    crs: str, transform: Transform, shape: tuple[int, int], unit: float
+) -> tuple[float, float]:
+    """Return the least and the largest length on a map over that on the ground.
+
+    They are taken in all directions, at the middle and the corners of a grid.
+    """
+    rows, columns = shape
+    a, b, c, d, e, f = transform
+    places = [(0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
+    x, y = np.array(
+        [
+            (a * u * columns + b * v * rows + c, d * u * columns + e * v * rows + f)
+            for u, v in places
+        ]
+    ).T
+    step = np.hypot(a, d)
+    moved = [(x, y), (x + step, y), (x, y + step)]
+    degrees = [np.radians(to_degrees(crs, px.tolist(), py.tolist())) for px, py in moved]
+    latitude = degrees[0][1]
+    found = re.search(r'SPHEROID\["[^"]*",[\d.eE+]+,([\d.eE+]+)', crs)
+    flattening = 1.0 / float(found[1]) if found and float(found[1]) else 0.0
+    squared = flattening * (2.0 - flattening)
+    share = 1.0 - squared * np.sin(latitude) ** 2
+    east = radius_of(crs) / np.sqrt(share) * np.cos(latitude)  # m per radian of longitude
+    north = radius_of(crs) * (1.0 - squared) / share**1.5  # m per radian of latitude
+    local = np.empty((len(places), 2, 2))  # m on the ground per m on the map
+    for axis in (0, 1):
+        turn, rise = degrees[axis + 1] - degrees[0]
+        local[:, 0, axis] = east * ((turn + np.pi) % (2.0 * np.pi) - np.pi)
+        local[:, 1, axis] = north * rise
+    scales = 1.0 / np.linalg.svd(local / (step * unit), compute_uv=False)
+    return float(scales.min()), float(scales.max())
+
+
+def has_degrees(crs: str | None) -> bool:
+    """Return whether a coordinate system (WKT) is tied to longitudes and latitudes."""
+    return crs is not None and GEOGRAPHIC in crs
+
+
+def is_earth(crs: str) -> bool:
+    """Return whether a coordinate system (WKT) is one of Earth, by its radius."""
+    return EARTH_RADII[0] < radius_of(crs) < EARTH_RADII[1]
+
+
+def body_of(crs: str) -> str:
+    """Return the size of the body of a coordinate system (WKT) in PROJ's words."""
+    return "+datum=WGS84" if is_earth(crs) else f"+R={radius_of(crs):.10g}"
+
+
+def radius_of(wkt: str) -> float:
+    """Return the larger radius in m of the body of a coordinate system; that of Mars if unknown."""
+    found = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
+    return float(found[1]) if found else MARS_RADIUS
 
 
 def told(error: BaseException | None) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
-from homeward.terrain.elevation import to_grid, wkt_name
+from homeward.terrain.elevation import describe_extent, to_grid, wkt_name
 from homeward.terrain.gdal import need_rasterio, told
 from homeward.terrain.writing import crs_member, crs_name
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.cells import Cells
+    from homeward.terrain.elevation import Elevation, Georeference, Transform
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
@@ -45,7 +46,7 @@ MAX_DEPTH = 20
 """Maximum depth of nested collections."""
 
 
-def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
+def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:
     """Return the polygons of a GeoJSON file, in the map coordinates of `cells`."""
     path = Path(path)
     with refusing(path, "can't be read"):
@@ -116,19 +117,8 @@ def _fault(ring: Ring) -> str | None:
 
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
     """Return the mask [R, C] of cells with their centre in an area; raise if it is empty."""
-    grid = [
-        [np.array([to_grid(cells.transform, x, y) for x, y in ring]) for ring in rings]
-        for rings in area
-    ]
-    corners = np.concatenate([ring for rings in grid for ring in rings])
-    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-    if right <= 0.0 or bottom <= 0.0 or left >= cells.shape[1] or top >= cells.shape[0]:
-        raise InvalidInputError(
-            f"the area to keep in is off the map, which reaches {cells.extent}; "
-            "if its coordinates are longitudes and latitudes, add a crs member"
-        )
     inside = np.zeros(cells.shape, dtype=bool)
-    for outer, *holes in grid:
+    for outer, *holes in _on_grid(area, cells.transform, cells.shape, "the area to keep in is"):
         covered = _fill(outer, cells.shape)
         for hole in holes:
             covered &= ~_fill(hole, cells.shape)
@@ -138,12 +128,42 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
     return inside
 
 
-def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
+def pixels_touched(area: Area, elevation: Elevation, what: str) -> BoolArray:
+    """Return the mask [rows, columns] of pixels that an area touches; raise if it is off the map.
+
+    `what` begins the message, such as "the obstacles are".
+    """
+    need_rasterio("a polygon on pixels")
+    from rasterio.features import rasterize
+
+    grid = _on_grid(area, elevation.transform, elevation.shape, what)
+    shapes = [{"type": "Polygon", "coordinates": [r.tolist() for r in rings]} for rings in grid]
+    touched = rasterize(shapes, elevation.shape, all_touched=True, dtype="uint8")
+    found: BoolArray = touched.astype(bool)
+    return found
+
+
+def _on_grid(
+    area: Area, transform: Transform, shape: tuple[int, int], what: str
+) -> list[list[FloatArray]]:
+    """Return the rings [n, 2] of an area as (column, row); raise if it is off the map."""
+    grid = [[np.array([to_grid(transform, x, y) for x, y in r]) for r in rings] for rings in area]
+    corners = np.concatenate([ring for rings in grid for ring in rings])
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    if right <= 0.0 or bottom <= 0.0 or left >= shape[1] or top >= shape[0]:
+        raise InvalidInputError(
+            f"{what} off the map, which reaches {describe_extent(transform, shape)}; "
+            "if the coordinates are longitudes and latitudes, add a crs member"
+        )
+    return grid
+
+
+def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, Any]:
     """Return an area as a GeoJSON feature in the map coordinates of `cells`."""
     return {
         "type": "Feature",
         "crs": crs_member(cells),
-        "properties": {"part": "keep in"},
+        "properties": {"part": part},
         "geometry": {"type": "MultiPolygon", "coordinates": area},
     }
 
@@ -198,7 +218,7 @@ def _corner(value: Any, where: str) -> tuple[float, float]:
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
     """Return the first two edges that cross; None if no edges cross."""
-    shapely = need("shapely", "terrain", "polygons to keep in need shapely")
+    shapely = need("shapely", "terrain", "polygons need shapely")
     ends = np.concatenate(
         [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
     )
@@ -236,7 +256,7 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
     return inside
 
 
-def _converted(area: Area, name: str, cells: Cells) -> Area:
+def _converted(area: Area, name: str, cells: Georeference) -> Area:
     """Return an area, given in the coordinate system `name`, in the map coordinates of `cells`."""
     if cells.crs is None:
         raise InvalidInputError(

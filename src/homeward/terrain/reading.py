@@ -10,6 +10,7 @@ height makes a cliff. Distances are those of the map projection, also where it s
 from __future__ import annotations
 
 import math
+import shlex
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,27 @@ import numpy as np
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.files import refusing
-from homeward.terrain.elevation import Elevation, Transform, check_transform, from_corner, moved
-from homeward.terrain.gdal import FILLS, Source, holes, opened
-from homeward.terrain.windows import PixelWindow, Window
+from homeward.terrain.elevation import (
+    Elevation,
+    Transform,
+    check_transform,
+    describe_extent,
+    extent_of,
+    from_corner,
+    moved,
+    wkt_name,
+)
+from homeward.terrain.gdal import (
+    FILLS,
+    METRES,
+    Role,
+    Source,
+    holes,
+    opened,
+    same_system,
+    short_name,
+)
+from homeward.terrain.windows import MapWindow, PixelWindow, Window
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +53,11 @@ MAX_PIXELS = 400_000_000
 MAX_HEIGHT = 1e7
 """Maximum height in metres; it admits heights above the centre of a planet."""
 
+GRID_TOLERANCE = 0.01
+"""Maximum distance in pixels between the grids of two rasters that count as the same."""
+
+UNKNOWN = "no coordinate system"
+
 EARTH_RADIUS = 6_371_000.0  # m, mean
 
 
@@ -43,6 +67,7 @@ def read_elevation(
     window: Window | None = None,
     pixel: float | None = None,
     band: int = 1,
+    height_unit: float | None = None,
 ) -> Elevation:
     """Return a terrain model, or a window of it.
 
@@ -58,31 +83,119 @@ def read_elevation(
         Side of a pixel in metres, for a raster without its own pixel size, such as ``.npy``.
     band
         Band with the heights, from 1.
+    height_unit
+        Length in metres of a unit of height, for a raster that names none; 1 unless given.
 
     If rows run from south to north or columns from east to west, the heights are flipped so that
     north is up.
     """
     path = Path(path)
     with _opened(path, band) as source:
-        transform = _transform(path, source, pixel)
-        try:
-            part = PixelWindow(0, 0, *source.shape[::-1]) if window is None else window
-            part = part.within(source.shape, transform)
-        except InvalidInputError as cause:
-            raise InvalidInputError(f"{path}: {cause}") from cause
+        part, transform = _part(path, source, window, pixel)
+        named = None if source.height_unit is None else METRES.get(source.height_unit.lower())
+        if height_unit is not None and named not in (None, height_unit):
+            raise InvalidInputError(
+                f"{path}: names {source.height_unit!r} as the unit of its heights: do not give "
+                "another"
+            )
         if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
                 f"{path}: {part.width} x {part.height} pixels are too many to read at once "
                 f"(the maximum is {MAX_PIXELS:,}): give a smaller window"
             )
         heights = source.read(part)
+    if height_unit is not None and named is None:
+        heights *= height_unit
     _check_heights(path, heights, part)
     transform = moved(transform, part.column, part.row)
     heights, transform = _north_up(heights, transform)
     heights.flags.writeable = False
     is_own = source.transform is None and source.crs is None
     about: dict[str, Any] = {"crs": source.crs, "name": path.name, "unit": source.unit}
-    return Elevation(heights, transform=transform, is_own=is_own, **about)
+    return Elevation(heights, source.height_unit, transform=transform, is_own=is_own, **about)
+
+
+def read_size(
+    path: str | os.PathLike[str], window: Window | None = None, pixel: float | None = None
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Return rows and columns of a raster or a window, and the height and width of a pixel in m.
+
+    Only the header of the file is read.
+    """
+    path = Path(path)
+    with _opened(path, 1) as source:
+        part, (a, b, _, d, e, _) = _part(path, source, window, pixel)
+        size = math.hypot(b, e) * source.unit, math.hypot(a, d) * source.unit
+        return (part.height, part.width), size
+
+
+def _part(
+    path: Path, source: Source, window: Window | None, pixel: float | None
+) -> tuple[PixelWindow, Transform]:
+    """Return the pixels of a window, and the transform of the whole raster."""
+    transform = _transform(path, source, pixel)
+    try:
+        part = PixelWindow(0, 0, *source.shape[::-1]) if window is None else window
+        return part.within(source.shape, transform), transform
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{path}: {cause}") from cause
+
+
+def read_layer(
+    path: str | os.PathLike[str], elevation: Elevation, role: Role = "errors"
+) -> FloatArray:
+    """Return the numbers [rows, columns] of a raster on the pixels of a terrain model.
+
+    The raster has the same pixels, or more of the same grid around them. It raises if it does not
+    cover the terrain model, or has another grid or coordinate system. A raster without a place on
+    the map, such as ``.npy``, has the same number of rows and columns.
+    """
+    path = Path(path)
+    with _opened(path, 1, role) as source:
+        part = PixelWindow(0, 0, *source.shape[::-1])
+        if source.transform is None:
+            if source.shape != elevation.shape:
+                raise InvalidFileError(
+                    f"{path}: has {_pixels(source.shape)} pixels and no place on the map, but "
+                    f"{elevation.name} has {_pixels(elevation.shape)} to explore: give as many"
+                )
+            return source.read(part)
+        transform, (_, b, _, d, _, _) = check_transform(source.transform), elevation.transform
+        fits = same_system(source.crs, elevation.crs)
+        if fits and not (b or d):
+            try:
+                whole = MapWindow(*extent_of(elevation.transform, elevation.shape))
+                part = whole.within(source.shape, transform)
+            except InvalidInputError:
+                fits = False
+        fits = fits and (part.height, part.width) == elevation.shape
+        values = source.read(part) if fits else np.empty((0, 0))
+    values, found = _north_up(values, moved(transform, part.column, part.row))
+    near = np.abs(np.subtract(found, elevation.transform)).max()
+    if not fits or near > GRID_TOLERANCE * min(elevation.pixel) / elevation.unit:
+        raise InvalidFileError(
+            f"{path}: has {_pixels(source.shape)} pixels "
+            f"{describe_extent(transform, source.shape)} in {wkt_name(source.crs or UNKNOWN)}, but "
+            f"{elevation.name} has {_pixels(elevation.shape)} to explore "
+            f"{describe_extent(elevation.transform, elevation.shape)} in "
+            f"{wkt_name(elevation.crs or UNKNOWN)}. Bring it to the same grid"
+            + ("" if b or d else f": {_warp(path, elevation, role)}")
+        )
+    return values
+
+
+def _pixels(shape: tuple[int, int]) -> str:
+    return f"{shape[0]} x {shape[1]}"
+
+
+def _warp(path: Path, elevation: Elevation, role: Role) -> str:
+    """Return the command that brings a raster to the grid of a terrain model."""
+    (rows, columns), edges = elevation.shape, extent_of(elevation.transform, elevation.shape)
+    system = [] if elevation.crs is None else ["-t_srs", short_name(elevation.crs)]
+    grid = ["-te", *(f"{edge!r}" for edge in edges), "-ts", str(columns), str(rows)]
+    method = ["-r", "near" if role == "mask" else "bilinear"]
+    files = [str(path), str(path.with_name(f"{path.stem}_same_grid.tif"))]
+    return shlex.join(["gdalwarp", *system, *grid, *method, *files])
 
 
 def sample_terrain() -> Elevation:
@@ -106,14 +219,16 @@ def sample_terrain() -> Elevation:
     return Elevation(heights, transform=transform, name=name, is_own=True)
 
 
-def _opened(path: Path, band: int) -> AbstractContextManager[Source]:
-    """Open a file as a source of heights; raise if it is not a regular file."""
+def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextManager[Source]:
+    """Open a file as a source of numbers; raise if it is not a regular file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
     with refusing(path, "can't be read"), open(path, "rb"):
         pass
-    return nullcontext(_array(path, band)) if path.suffix.lower() == ".npy" else opened(path, band)
+    if path.suffix.lower() == ".npy":
+        return nullcontext(_array(path, band))
+    return opened(path, band, role)
 
 
 def _array(path: Path, band: int) -> Source:

@@ -13,6 +13,7 @@ import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from homeward.arrays import indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import replace_file
 from homeward.terrain.elevation import to_map
-from homeward.terrain.gdal import need_rasterio, told
+from homeward.terrain.gdal import need_rasterio, to_degrees, told
 
 if TYPE_CHECKING:
     import os
@@ -42,8 +43,9 @@ def write_heights(
     values: ArrayLike,
     cells: Cells,
     bands: Sequence[str] | None = None,
+    unit: str = "m",
 ) -> None:
-    """Write fields over the cells as GeoTIFF: float32, in m, deflated, NaN in blocked cells.
+    """Write fields over the cells as GeoTIFF: float32, deflated, NaN in blocked cells.
 
     `values` are [R, C], or [B, R, C] for several bands; `bands` describes each.
     """
@@ -76,7 +78,7 @@ def write_heights(
             ) as dataset:
                 dataset.write(stack)
                 # Otherwise readers assume the height unit of a compound coordinate system.
-                dataset.units = ["m"] * len(stack)
+                dataset.units = [unit] * len(stack)
                 for band, words in enumerate(bands or (), start=1):
                     dataset.set_band_description(band, words)
             data = bytes(memory.read())
@@ -112,11 +114,11 @@ def path_geojson(
     clash = {"part", "row", "column"} & given.keys()
     if clash:
         raise InvalidInputError(f"the property {sorted(clash)[0]!r} is reserved")
-    features = [_feature("path", "LineString", line, given)]
+    features = [feature("path", "LineString", line, given)]
     for part, at in (("start", 0), ("end", -1)):
         row, column = divmod(int(there[at]), columns)
         own = {"row": row, "column": column}
-        features.append(_feature(part, "Point", line[at], own))
+        features.append(feature(part, "Point", line[at], own))
     return {
         "type": "FeatureCollection",
         "name": cells.name,
@@ -134,6 +136,57 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
     replace_file(Path(path), text.encode() + b"\n")
 
 
+def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
+    """Return a QGIS style (QML) that colours band 1 of a raster between two values."""
+    values = np.linspace(low, high, len(colours)).tolist()
+    ends = f'classificationMin="{low!r}" classificationMax="{high!r}"'
+    items = [
+        f'          <item value="{value!r}" label="{value:.6g}" color="{colour}" alpha="255"/>'
+        for value, colour in zip(values, colours, strict=True)
+    ]
+    lines = [
+        "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>",
+        '<qgis version="3.0.0" styleCategories="Symbology">',
+        "  <pipe>",
+        f'    <rasterrenderer type="singlebandpseudocolor" band="1" opacity="1" {ends}>',
+        "      <rastershader>",
+        '        <colorrampshader colorRampType="INTERPOLATED" clip="0">',
+        *items,
+        "        </colorrampshader>",
+        "      </rastershader>",
+        "    </rasterrenderer>",
+        "  </pipe>",
+        "</qgis>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def route_gpx(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str, crs: str) -> str:
+    """Return routes as GPX 1.1: a description of each, and its map coordinates and heights [n, 3].
+
+    Degrees are those of WGS 84 on Earth, and of the body of the coordinate system elsewhere.
+    """
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<gpx version="1.1" creator="homeward" xmlns="http://www.topografix.com/GPX/1/1">',
+    ]
+    for about, places in routes:
+        x, y, z = zip(*places, strict=True)
+        longitudes, latitudes = to_degrees(crs, x, y)
+        lines += [
+            "  <rte>",
+            f"    <name>{escape(name)}</name>",
+            f"    <desc>{escape(about)}</desc>",
+        ]
+        lines += [
+            f'    <rtept lat="{lat:.9f}" lon="{lon:.9f}"><ele>{height:.3f}</ele></rtept>'
+            for lat, lon, height in zip(latitudes, longitudes, z, strict=True)
+        ]
+        lines.append("  </rte>")
+    return "\n".join([*lines, "</gpx>", ""])
+
+
 def crs_name(wkt: str | None) -> str:
     """Return the name by which GDAL finds a coordinate system: an OGC URN, or the WKT itself."""
     if wkt is None:
@@ -147,9 +200,10 @@ def crs_member(cells: Cells) -> dict[str, Any]:
     return {"type": "name", "properties": {"name": crs_name(cells.crs)}}
 
 
-def _feature(
+def feature(
     part: str, kind: str, coordinates: list[Any], properties: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return a GeoJSON feature with a property `part`."""
     return {
         "type": "Feature",
         "properties": {"part": part, **properties},

@@ -234,7 +234,7 @@ def test_the_rover_has_the_vehicle_the_sensor_and_the_truth_that_are_asked_for(
     assert setup.limit == 7
     cells = cells_of(relief)
     assert world.blocked.tolist() == cells.blocked.ravel().tolist()
-    expected = true_heights(cells.centre, relief.error, 3)
+    expected = true_heights(cells.centre, float(relief.error), 3)
     assert np.array_equal(world.truth, expected)
     drawn: Any = make(relief.model_copy(update={"truth": "prior"})).world
     assert not np.array_equal(drawn.truth, make(relief).world.truth)  # type: ignore[attr-defined]

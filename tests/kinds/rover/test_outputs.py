@@ -85,7 +85,12 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "plan_ms.f32",
         "fields.npz",
         "path.geojson",
+        "path_points.geojson",
         "terrain.tif",
+        "terrain.qml",
+        "way_home.geojson",
+        "way_home.gpx",
+        "way_home_probability.tif",
         "summary.md",
         "summary.json",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from homeward.errors import InvalidInputError
 from homeward.kinds.promises import (
@@ -38,8 +38,36 @@ GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur"
 """Keys that change something on one ground alone."""
 
 PLACE_FORM = "ROW,COL or map:X,Y"
+HEIGHT_UNITS = {"m": 1.0, "ft": 0.3048}
+MIN_VARIANCE = 1e-12  # m²
 Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
+
+
+def _error_of(value: Any) -> Any:
+    """Return a variance that is written as text as a number; raise if a number is no variance."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return value  # the name of a file
+    if isinstance(value, int | float) and not MIN_VARIANCE <= value <= 1.0 / MIN_VARIANCE:
+        raise ValueError(
+            f"the variance is {value:g} m², expected {MIN_VARIANCE:g} to {1.0 / MIN_VARIANCE:g}"
+        )
+    return value
+
+
+def _height_unit_of(value: Any) -> Any:
+    """Return a unit of height by its name, or its length in m as a number; raise on others."""
+    if isinstance(value, str) and value not in HEIGHT_UNITS:
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not m, ft, or the length of a unit in m") from None
+    if isinstance(value, int | float) and not 1e-6 <= value <= 1e6:
+        raise ValueError(f"a unit of {value:g} m is not one of height, expected 1e-6 to 1e6 m")
+    return value
 
 
 # fmt: off
@@ -49,7 +77,10 @@ class RoverConfig(SafeConfig):
     The rover measures heights from afar and can drive slopes between two limits.
     """
 
-    later_keys: ClassVar = ("ground", "roll", "wheelbase", "error_length", "mast")
+    later_keys: ClassVar = (
+        *("ground", "roll", "wheelbase", "error_length", "mast"),
+        *("obstacles", "keep_out", "height_unit"),
+    )
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
@@ -65,14 +96,22 @@ class RoverConfig(SafeConfig):
     pixel: Annotated[Positive | None, Field(
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
+    height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
+        description="Unit of the raster's heights if it names none: m, ft, or its length in m."),
+        Option(unset="m")] = None
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
         "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
     cell: Annotated[Positive, Field(description="Side of a cell in m.")] = 20.0
     blur: Annotated[float, Field(
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
-    error: Annotated[Positive, Field(
-        description="Variance of the terrain model's heights, in m².")] = 2.0**-4
+    error: Annotated[str | float, BeforeValidator(_error_of), Field(
+        description="Variance of the terrain model's heights in m², or a raster on the same grid "
+        "with the standard deviation of each pixel in m."), Option(form="M² or FILE")] = 2.0**-4
+    obstacles: Annotated[str | None, Field(
+        description="What no wheel may touch: polygons as GeoJSON, in map coordinates unless a crs "
+        "member says otherwise, or a raster on the same grid with other numbers than 0."),
+        Option(form="FILE")] = None
     error_length: Annotated[Positive | None, Field(
         description="Length in m within which the terrain model's errors are alike, so that its "
         "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None
@@ -113,6 +152,9 @@ class RoverConfig(SafeConfig):
     keep_in: Annotated[str | Area | None, Field(
         description="Do nothing outside of these polygons, which are in map coordinates unless a "
         "crs member says otherwise."), Option(form="FILE.geojson")] = None
+    keep_out: Annotated[str | Area | None, Field(
+        description="Never touch these polygons, on the way home neither; they are in map "
+        "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
     correction: Annotated[Literal["moves", "general"], Field(
         description="Correction of the bounds: moves (ours) or general (the paper's).")] = "moves"
     discount: Discount = 0.999
@@ -157,6 +199,8 @@ class RoverConfig(SafeConfig):
                 raise InvalidInputError(
                     f"{named(name)} is for synthetic Mars only, not for {self.terrain}"
                 )
+        if self.terrain in (MARS, SAMPLE) and self.height_unit is not None:
+            raise InvalidInputError(f"{named('height_unit')} is for rasters only: give one")
         if self.terrain == SAMPLE and self.pixel is not None:
             raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
 

@@ -25,8 +25,8 @@ from homeward.kinds.outcome import is_stranded
 from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
-from homeward.kinds.rover.outputs import distance_of, path_of
-from homeward.kinds.rover.terrain import crossings_of
+from homeward.kinds.rover.outputs import GROUND_COLOURS, distance_of, path_of
+from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
     PAPER,
@@ -39,6 +39,7 @@ from homeward.plots.maps import (
 )
 from homeward.replay import Replay
 from homeward.runs.config import checked
+from homeward.terrain.cells import cells_with
 from homeward.terrain.elevation import to_grid
 from homeward.words import ENDS
 
@@ -50,16 +51,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-    from homeward.arrays import FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.runs import Run
     from homeward.terrain import Cells
     from homeward.terrain.crossings import Crossings
     from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
-GROUND = LinearSegmentedColormap.from_list(
-    "ground", ["#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b"]
-)
+OBSTACLE, KEPT_OUT = "#7a0f3c", "#a8548c"
+GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
 LAYOUT = Layout(
     INK,
     left=0.62,
@@ -76,6 +76,9 @@ LAYOUT = Layout(
 )
 PIXELS = 800
 """A map is smoothed up to about this many pixels along its longer side."""
+
+OBSTACLE_PIXELS = 2000
+"""Obstacles are drawn with up to about twice this many pixels along the longer side."""
 
 SPARSE = 0.2
 """Path segments per cell of the map above which they are drawn finer."""
@@ -117,6 +120,8 @@ class TerrainPanel:
     area: Area = ()  # area to keep in, in map coordinates, if any
     bases: Sequence[int] = ()  # states to be able to return to
     crossings: Crossings | None = None  # ways between cells; straight lines without them
+    obstacles: BoolArray | None = None  # [rows, columns] of pixels
+    kept_out: BoolArray | None = None  # [rows, columns] of pixels in the area to keep out of
 
 
 class Frame(NamedTuple):
@@ -165,6 +170,8 @@ def draw_run(run: Run, path: Path) -> None:
         area_of(config) or (),
         states_of(config.bases, columns),
         crossings_of(config),
+        pinned(config).obstacles,
+        pinned(config).kept_out,
     )
     draw_terrain([panel]).savefig(path)
 
@@ -196,6 +203,8 @@ def film_run(run: Run, path: Path) -> None:
         area=area_of(config) or (),
         bases=states_of(config.bases, columns),
         crossings=crossings_of(config),
+        obstacles=pinned(config).obstacles,
+        kept_out=pinned(config).kept_out,
     )
     write_frames(Scene(panel).pictures(frames()), path, 12.0)
 
@@ -262,6 +271,14 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
         cover = np.zeros((*cells.shape, 4))
         cover[cells.blocked] = to_rgba(ROCK)
         axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1)
+    for mask, colour in ((panel.kept_out, KEPT_OUT), (panel.obstacles, OBSTACLE)):
+        if mask is None:
+            continue
+        times = max(1, max(mask.shape) // OBSTACLE_PIXELS)
+        there = cells_with(mask, (times, times))
+        cover = np.zeros((*there.shape, 4), np.float32)
+        cover[there] = to_rgba(colour)
+        axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1.5)
     axes.set_xlim(*sorted(extent[:2]))
     axes.set_ylim(*sorted(extent[2:]))
     lines, *breadths = _ways(panel)
@@ -512,6 +529,16 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
             any(panel.cells.blocked.any() for panel in panels),
             "not entered: no data, or too steep" if driven else "no data, not entered",
             Rectangle((0, 0), 1, 1, color=ROCK),
+        ),
+        (
+            any(panel.obstacles is not None for panel in panels),
+            "obstacle",
+            Rectangle((0, 0), 1, 1, color=OBSTACLE),
+        ),
+        (
+            any(panel.kept_out is not None for panel in panels),
+            "kept out of",
+            Rectangle((0, 0), 1, 1, color=KEPT_OUT),
         ),
     ]
     shown = [(words, handle) for is_there, words, handle in signs if is_there]

@@ -31,6 +31,10 @@ MAX_CORNERS = 1000
 """Maximum total number of corners of the polygons to keep in."""
 
 
+CHOICES = tuple(key for key in CELLS if key != "obstacles")
+"""Keys of the cells that a page may set; it may not name files of the server."""
+
+
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
     """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
     terrain = str(config["terrain"])
@@ -60,9 +64,12 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 def check(config: RoverConfig) -> None:
     """Raise if a terrain or an area is too large to be explored from a page."""
     values = config.model_dump(mode="json")
-    corners = sum(len(ring) for rings in values.get("keep_in") or () for ring in rings)
-    if corners > MAX_CORNERS:
-        raise InvalidInputError(f"keep_in has {corners} corners, expected {MAX_CORNERS} at most")
+    if isinstance(config.error, str):
+        raise InvalidInputError("error must be a number here, not the name of a file")
+    for key in ("keep_in", "keep_out"):
+        corners = sum(len(ring) for rings in values.get(key) or () for ring in rings)
+        if corners > MAX_CORNERS:
+            raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
     if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
         raise InvalidInputError(f"a pixel is {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g} m wide")
     pixels = pixels_of(values) if config.terrain == MARS else None
@@ -88,7 +95,15 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 FORM = Form(
     keys=(
-        *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
+        *(
+            "seed",
+            *CHOICES,
+            "error_length",
+            "sensor_range",
+            "sensor_noise",
+            "sensor_offset",
+            "mast",
+        ),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED),
     ),
@@ -99,5 +114,5 @@ FORM = Form(
     unsafe={"explorer": "unsafe"},
     promises=SAFE_KEYS,
     preview=preview,
-    preview_keys=CELLS,
+    preview_keys=CHOICES,
 )

@@ -2,7 +2,8 @@
 
 What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
 A run pins its terrain by a digest of the cells: a raster that changed is refused when the run is
-resumed. The corners of the area to keep in are in the configuration; its file is not read again.
+resumed. The corners of the areas to keep in and out of are in the configuration; their files are
+not read again.
 `outputs` writes the results.
 """
 
@@ -28,12 +29,12 @@ from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import cells_of as cells_of
-from homeward.kinds.rover.terrain import check_cell, limits_of, pinned
+from homeward.kinds.rover.terrain import check_cell, check_stretch, limits_of, pinned, polygons_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Setup
-from homeward.terrain.polygons import Area, cells_inside, check_area, read_area
+from homeward.terrain.polygons import Area, cells_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,14 +67,12 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
 
 def area_of(config: RoverConfig) -> Area | None:
     """Return the area to keep in, in map coordinates; raise if it is invalid."""
-    if config.keep_in is None:
-        return None
-    if isinstance(config.keep_in, str):
-        return read_area(config.keep_in, cells_of(config))
-    try:
-        return check_area(config.keep_in)
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"the area to keep in: {cause}") from cause
+    return polygons_of(config.keep_in, "the area to keep in", cells_of(config))
+
+
+def keep_out_of(config: RoverConfig) -> Area | None:
+    """Return the area to keep out of, in map coordinates; raise if it is invalid."""
+    return polygons_of(config.keep_out, "the area to keep out of", cells_of(config))
 
 
 def inside_of(config: RoverConfig) -> BoolArray | None:
@@ -111,14 +110,27 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     return int(np.where(largest, away_from_middle(belief.shape, belief.size), np.inf).argmin())
 
 
-NO_DATA = "blocked: the terrain has no data there, or the vehicle can't stand on it"
+NO_DATA = "blocked: the terrain has no data there, or an obstacle, or the vehicle can't stand on it"
+
+
+def place_in(config: RoverConfig, cell: tuple[int, int], what: str, belief: TerrainBelief) -> int:
+    """Return the state of a cell; raise if it is off the map or blocked, with the reason."""
+    masks, why = pinned(config).is_kept_out, NO_DATA
+    if (
+        masks is not None
+        and cell[0] < belief.shape[0]
+        and cell[1] < belief.shape[1]
+        and masks[cell]
+    ):
+        why = "blocked by the area to keep out of"
+    return state_of(cell, what, belief.shape, belief.blocked, why)
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     """Return the start cell; raise if it is off the map, without data or outside the area."""
     if config.start is None:
         return landing_site(belief, inside)
-    state = state_of(config.start, "the start", belief.shape, belief.blocked, NO_DATA)
+    state = place_in(config, config.start, "the start", belief)
     if inside is not None and not inside[state]:
         row, column = config.start
         raise InvalidInputError(
@@ -130,18 +142,24 @@ def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | Non
 def settle(config: RoverConfig) -> RoverConfig:
     """Pin the terrain, the area and the start; raise if the criteria can't be kept from there.
 
-    A raster is pinned by its absolute path, its cells by their digest, the area by its corners.
+    Files are pinned by their absolute paths, the cells that are made from them by their digest,
+    the area by its corners.
     """
     config.check_use()
-    terrain = config.terrain
-    if terrain not in (MARS, SAMPLE):
-        terrain = str(Path(terrain).absolute())
-    there = config.model_copy(update={"terrain": terrain})
+    files = {"obstacles": config.obstacles}
+    if isinstance(config.error, str):
+        files["error"] = config.error
+    if config.terrain not in (MARS, SAMPLE):
+        files["terrain"] = config.terrain
+    there = config.model_copy(
+        update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
+    )
     check_cell(there)
+    check_stretch(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
     known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}
-    known["ground"] = there.rule
+    known |= {"ground": there.rule, "keep_out": keep_out_of(there)}
     settled = there.model_copy(update=known)
     _check_start(settled)
     return settled
@@ -157,7 +175,7 @@ def make(config: RoverConfig) -> Setup:
     """Return the setup of a rover on its terrain."""
     belief = prior_of(config)
     for base in config.bases:
-        state_of(base, "a base", belief.shape, belief.blocked, NO_DATA)
+        place_in(config, base, "a base", belief)
     inside = inside_of(config)
     start = start_of(config, belief, inside)
     optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
@@ -165,7 +183,7 @@ def make(config: RoverConfig) -> Setup:
     if config.truth == "prior":
         truth = draw_heights(belief, config.seed)
     else:
-        truth = true_heights(cells_of(config).centre, config.error, config.seed)
+        truth = true_heights(cells_of(config).centre, pinned(config).error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
     criteria = criteria_of(config, belief.shape[1], inside)
     correction = Correction(config.correction if config.explorer == "safe" else "naive")

@@ -3,8 +3,12 @@
 Everything is in the run's folder and in the raster's own coordinates:
 
 - ``path.geojson``: the path, its start and its end.
-- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is installed.
-- ``keep_in.geojson``: the area to keep in, if there was one.
+- ``path_points.geojson``: the corners of the path with their height, step, bound and gain.
+- ``way_home.geojson``: the way home from the end, with the proven probability.
+- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF; ``terrain.qml``: its
+  style for QGIS; ``way_home_probability.tif``; ``way_home.gpx``, if the terrain has a coordinate
+  system. These need rasterio.
+- ``keep_in.geojson``, ``keep_out.geojson``: the areas to keep in and out of, if there were any.
 - ``summary.md`` for people and ``summary.json`` for programs: the results.
 
 All but the summaries are identical, byte for byte, however often the run was stopped.
@@ -18,8 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs import corrections_of
-from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
@@ -27,17 +29,24 @@ from homeward.kinds.outcome import (
     account,
     conflict_at_end,
     describe_conflict,
-    homes_of,
     is_stranded,
 )
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
-from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
-from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
+from homeward.kinds.rover.kind import area_of, cells_of, inside_of, keep_out_of, prior_of
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, pinned
+from homeward.kinds.rover.way_home import (
+    line_of,
+    on_map,
+    points_geojson,
+    ways_geojson,
+    ways_home,
+)
 from homeward.planning.plan import floored
-from homeward.solvers import solve_return
 from homeward.terrain import path_geojson, write_geojson, write_heights
+from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import area_geojson
+from homeward.terrain.writing import raster_style, route_gpx
 from homeward.words import sentence
 
 if TYPE_CHECKING:
@@ -52,7 +61,10 @@ if TYPE_CHECKING:
     from homeward.terrain import Cells
 
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
-AREA = "keep_in.geojson"
+POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
+STYLE, CHANCES = "terrain.qml", "way_home_probability.tif"
+AREA, OUT = "keep_in.geojson", "keep_out.geojson"
+GROUND_COLOURS = ("#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b")
 BANDS = ("height (m)", "standard deviation of the height (m)")
 
 
@@ -69,20 +81,36 @@ def write_products(ended: Ended) -> None:
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
     told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
-    crossings = crossings_of(config)
-    corners = None if crossings is None else crossings.route(path)[0] / crossings.sides
+    corners = None if crossings_of(config) is None else line_of(config, path).corners
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
-    area = area_of(config)
-    if area is not None:
-        write_geojson(ended.directory / AREA, area_geojson(area, cells))
+    points = points_geojson(config, path, ended.records())
+    write_geojson(ended.directory / POINTS, points)
+    ways = ways_home(config, ended.belief, world)  # type: ignore[arg-type]
+    write_geojson(ended.directory / WAY, ways_geojson(config, ways))
+    for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):
+        if area is not None:
+            part = file.removesuffix(".geojson").replace("_", " ")
+            write_geojson(ended.directory / file, area_geojson(area, cells, part))
     missing = None
     known = np.stack([ended.belief.height, np.sqrt(ended.belief.variance)])
     try:
         write_heights(ended.directory / TERRAIN, known.reshape(2, *cells.shape), cells, BANDS)
+        heights = known[0][~ended.belief.blocked]
+        style = raster_style(float(heights.min()), float(heights.max()), GROUND_COLOURS)
+        replace_file(ended.directory / STYLE, style.encode())
+        chances, band = ways.probability.reshape(cells.shape), f"probability of {_way(config)}"
+        write_heights(ended.directory / CHANCES, chances, cells, (band,), "")
+        if cells.crs is not None and has_degrees(cells.crs):
+            routes = [
+                (f"{_way(config)} {surely(float(floored(p)))}", on_map(config, line_of(config, w)))
+                for w, p in ways.ways
+            ]
+            gpx = route_gpx(routes, f"{cells.name}: way home", cells.crs)
+            replace_file(ended.directory / GPX, gpx.encode())
     except MissingExtraError:
         missing = (
-            f"There is no {TERRAIN}, since rasterio is not installed: "
-            "pip install 'homeward[terrain]' brings it."
+            f"There is no {TERRAIN}, {STYLE}, {CHANCES} or {GPX}, since rasterio is not "
+            "installed: pip install 'homeward[terrain]' brings it."
         )
     replace_json(ended.directory / FACTS, {**facts, "missing": missing})
     text = summary_of(config, cells, facts, ended.manifest, ended.directory, missing)
@@ -148,17 +176,8 @@ def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
-    """Return a proven lower bound on the probability of a way back from the current state.
-
-    The way leads to the start, or to any base if bases are given. If each base must be reachable,
-    the lowest bound counts. The moves correction (ours) is always used, to compare explorers.
-    """
-    model = belief.mean()
-    corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
-    return min(
-        float(solve_return(model, corrections.returning, np.array(home)).value[world.state])
-        for home in homes_of(config, world.start, belief.shape[1])
-    )
+    """Return a proven lower bound on the probability of a way back from the current state."""
+    return float(ways_home(config, belief, world).probability[world.state])
 
 
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
@@ -181,8 +200,9 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
             continue
         if name in ("sensor_range", "mast") and value is None:
             value = math.inf
-        if name == "keep_in" and not isinstance(value, str):
-            value = AREA if directory is None else directory / AREA
+        if name in ("keep_in", "keep_out") and not isinstance(value, str):
+            file = AREA if name == "keep_in" else OUT
+            value = file if directory is None else directory / file
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
         for each in value if name == "bases" else [value]:
             text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
@@ -233,6 +253,9 @@ def summary_of(
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them {shut} and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
+        *_heights(config),
+        *_closed(config),
+        *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -270,8 +293,11 @@ def summary_of(
         "## Files",
         "",
         f"- `{PATH}`: the path, its start and its end.",
-        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}." if missing is None else missing,
+        f"- `{POINTS}`: its corners with height, step, bound and gain.",
+        f"- `{WAY}`: the way home from its end, with the proven probability.",
+        *(_rasters(config, cells) if missing is None else [missing]),
         *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
+        *([] if config.keep_out is None else [f"- `{OUT}`: the area to keep out of."]),
         "- `map.png`: the map with the path, as the command line draws it.",
         f"- `{FACTS}`: these figures for programs.",
         "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
@@ -299,6 +325,48 @@ def _vehicle(config: RoverConfig) -> str:
         f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
         "the whole way from cell to cell."
     )
+
+
+def _heights(config: RoverConfig) -> list[str]:
+    """Return the line on the unit of a raster's heights."""
+    named, given = pinned(config).height_unit, config.height_unit
+    if config.terrain in (MARS, SAMPLE):
+        return []
+    if named is not None:
+        return [f"- Heights: in {named}, as the raster says."]
+    if given is None:
+        return ["- Heights: taken for metres, since the raster names no unit."]
+    unit = given if isinstance(given, str) else f"units of {given:g} m"
+    return [f"- Heights: taken for {unit}, as given; the raster names no unit."]
+
+
+def _way(config: RoverConfig) -> str:
+    return f"a way back to {place_of(config)}"
+
+
+def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
+    """Return lines on the files that need rasterio."""
+    return [
+        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}.",
+        f"- `{STYLE}`: its colours for QGIS, which finds them by the name.",
+        f"- `{CHANCES}`: the proven probability of {_way(config)} from each cell.",
+        f"- There is no `{GPX}`, since the terrain has no longitudes and latitudes."
+        if not has_degrees(cells.crs)
+        else f"- `{GPX}`: the way home in degrees.",
+    ]
+
+
+def _closed(config: RoverConfig) -> list[str]:
+    """Return lines on the pixels that are closed by the user."""
+    ground = pinned(config)
+    return [
+        f"- {what}: {int(mask.sum()):,} of {mask.size:,} pixels, {rule}."
+        for what, mask in (("Obstacles", ground.obstacles), ("Kept out of", ground.kept_out))
+        if mask is not None
+        for rule in [
+            "which no wheel touches" if config.is_driven else "whose cells are never entered"
+        ]
+    ]
 
 
 def _steepest(facts: dict[str, Any]) -> list[str]:

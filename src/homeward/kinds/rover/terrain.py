@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,20 +12,36 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import FloatArray, frozen
+from homeward.arrays import BoolArray, FloatArray, frozen
 from homeward.beliefs.grid_graph import grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
+from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
-from homeward.terrain.elevation import moved
+from homeward.terrain.elevation import moved, to_map
+from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
+from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
+from homeward.terrain.reading import read_layer, read_size
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation
+    from homeward.terrain.elevation import Georeference
 
 CELLS = (
-    *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
-    *("ground", "climb", "descend", "roll", "wheelbase"),
+    *(
+        "terrain",
+        "terrain_seed",
+        "rows",
+        "columns",
+        "pixel",
+        "height_unit",
+        "window",
+        "cell",
+        "blur",
+        "error",
+    ),
+    *("obstacles", "keep_out", "ground", "climb", "descend", "roll", "wheelbase"),
 )
 """The keys of a configuration that its cells depend on."""
 
@@ -37,6 +54,15 @@ SEEN_DEVIATION = 0.1
 DEFAULT_SHAPE = (1000, 2000)
 """Rows and columns of synthetic Mars."""
 
+MIN_DEVIATION = 1e-6
+"""Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
+
+MAX_CELLS = 10_000_000
+"""Maximum number of cells of a run; each takes about 1 kB while the rover plans."""
+
+MAX_STRETCH = 1.05
+"""Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
+
 PIXEL_TOLERANCE = 0.05
 """A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
 
@@ -45,11 +71,20 @@ def elevation_of(config: RoverConfig) -> Elevation:
     """Return the terrain model, or a window of it."""
     window = None if config.window is None else parse_window(config.window)
     if config.terrain not in (MARS, SAMPLE):
-        return read_elevation(config.terrain, window=window, pixel=config.pixel)
+        _check_size(config, *read_size(config.terrain, window, config.pixel))
+        unit = config.height_unit
+        return read_elevation(
+            config.terrain,
+            window=window,
+            pixel=config.pixel,
+            height_unit=HEIGHT_UNITS[unit] if isinstance(unit, str) else unit,
+        )
     if config.terrain == SAMPLE:
         whole = sample_terrain()
     else:
         (rows, columns), (pixel, _) = mars_pixels(config.rows, config.columns, config.pixel)
+        if window is None:
+            _check_size(config, (rows, columns), (pixel, pixel))
         whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
     if window is None:
         return whole
@@ -61,6 +96,17 @@ def elevation_of(config: RoverConfig) -> Elevation:
     heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
     transform = moved(whole.transform, there.column, there.row)
     return replace(whole, heights=heights, transform=transform)
+
+
+def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float, float]) -> None:
+    """Raise if pixels of `pixel` m make too many cells, before anything of them is in memory."""
+    sides = (max(1, round(config.cell / side)) for side in pixel)
+    rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
+    if rows * columns > MAX_CELLS:
+        raise InvalidInputError(
+            f"{config.terrain}: cells of {config.cell:g} m would be {rows:,} x {columns:,}, more "
+            f"than the {MAX_CELLS:,} that are explored at once: give larger cells or a window"
+        )
 
 
 def mars_pixels(
@@ -79,14 +125,20 @@ class Pinned(NamedTuple):
     digest: str
     pixel: tuple[float, float]  # m, height and width
     crossings: Crossings | None  # on driven ground
+    obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
+    kept_out: BoolArray | None = None  # [rows, columns], pixels in the area to keep out of
+    is_kept_out: BoolArray | None = None  # [R, C], cells with such a pixel
+    height_unit: str | None = None  # that the raster names
+    error: FloatArray | float = 0.0  # m², variance [S] of the terrain model's heights in cells
 
 
 def cells_of(config: RoverConfig) -> Cells:
     """Return the cells of a configuration; raise if the terrain has changed."""
-    cells, digest, _, _ = pinned(config)
+    cells, digest = pinned(config)[:2]
     if config.terrain_sha256 not in (None, digest):
+        files = " or ".join(_files(config))
         raise InvalidFileError(
-            f"{config.terrain}: the terrain is not what it was when the run was made: its cells "
+            f"{files}: the terrain is not what it was when the run was made: its cells "
             f"now have the digest {digest[:12]}, not {str(config.terrain_sha256)[:12]}"
         )
     return cells
@@ -106,7 +158,7 @@ def limits_of(config: RoverConfig) -> tuple[FloatArray, FloatArray] | None:
     way is reached when both are the same number of deviations: at a rise of √2·σ/τ per unit of
     slope. What is measured of the cells at both ends thus tells about the way between them.
     """
-    cells, _, pixel, crossings = pinned(config)
+    cells, _, pixel, crossings = pinned(config)[:4]
     if crossings is None:
         return None
     length = 10.0 * max(pixel) if config.error_length is None else config.error_length
@@ -121,7 +173,7 @@ def check_cell(config: RoverConfig) -> None:
     """Raise if a cell size that was set for a new run is below the terrain's pixel size."""
     if config.cell == RoverConfig.model_fields["cell"].default or config.terrain_sha256:
         return
-    cells, _, (high, wide), _ = pinned(config)
+    cells, _, (high, wide) = pinned(config)[:3]
     if config.cell < (1.0 - PIXEL_TOLERANCE) * max(high, wide):
         raise InvalidInputError(
             f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {high:g} x "
@@ -129,33 +181,150 @@ def check_cell(config: RoverConfig) -> None:
         )
 
 
+def check_stretch(config: RoverConfig) -> None:
+    """Raise if the map of a new run's terrain stretches distances, and so slopes."""
+    cells = cells_of(config)
+    if config.terrain_sha256 or cells.crs is None or not has_degrees(cells.crs):
+        return
+    low, high = stretch_of(cells.crs, cells.transform, cells.shape, cells.unit)
+    if low >= 1.0 / MAX_STRETCH and high <= MAX_STRETCH:
+        return
+    rows, columns = cells.shape
+    middle = to_map(cells.transform, columns / 2, rows / 2)
+    (longitude,), (latitude,) = to_degrees(cells.crs, middle[:1], middle[1:])
+    there = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g}"
+    target = f"{there} {body_of(cells.crs)} +units=m"
+    path = Path(config.terrain)
+    files = [str(path), str(path.with_name(f"{path.stem}_true.tif"))]
+    raise InvalidFileError(
+        f"{path}: lengths on its map, {cells.crs_name}, are {low:.3g} to {high:.3g} times those on "
+        f"the ground, so slopes would be wrong. Reproject it first, for example with "
+        + shlex.join(["gdalwarp", "-r", "bilinear", "-t_srs", target, *files])
+    )
+
+
 def pinned(config: RoverConfig) -> Pinned:
     """Return the terrain of a configuration; a modified file is read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
     key = config.model_copy(update={**dict.fromkeys(others), "ground": config.rule})
+    return _pinned(key, tuple(_stamp(file) for file in _files(config)))
+
+
+def _files(config: RoverConfig) -> list[str]:
+    """Return the files that the terrain of a configuration is made from."""
+    terrain = None if config.terrain in (MARS, SAMPLE) else config.terrain
+    return [
+        file
+        for file in (terrain, config.obstacles, config.keep_out, config.error)
+        if isinstance(file, str)
+    ]
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
     try:
-        found = None if config.terrain in (MARS, SAMPLE) else Path(config.terrain).stat()
+        found = Path(file).stat()
     except (OSError, ValueError):
-        found = None  # reading it reports the error
-    return _pinned(key, None if found is None else (found.st_size, found.st_mtime_ns))
+        return None  # reading it reports the error
+    return found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=1)
-def _pinned(config: RoverConfig, stamp: tuple[int, int] | None) -> Pinned:
-    """Make the cells; `stamp` is the size and the time of the raster."""
+def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> Pinned:
+    """Make the cells; `stamps` are the sizes and the times of the files."""
     elevation = elevation_of(config)
-    if not config.is_driven:
-        cells = to_cells(elevation, config.cell, config.blur, config.error)
-        return Pinned(cells, digest_of(cells), elevation.pixel, None)
-    base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
-    vehicle = Vehicle(config.climb, config.descend, config.roll, base)
-    cells, crossings = crossed_cells(elevation, config.cell, config.error, vehicle)
-    return Pinned(cells, digest_of(cells), elevation.pixel, crossings)
+    obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
+    masks = [mask for mask in (obstacles, kept_out) if mask is not None]
+    closed = np.logical_or.reduce(masks) if masks else None
+    if closed is not None and closed.all():
+        keys = [key for key in ("obstacles", "keep_out") if getattr(config, key) is not None]
+        raise InvalidInputError(f"{' and '.join(keys)}: every pixel of {elevation.name} is closed")
+    error = config.error if isinstance(config.error, float) else _error(config.error, elevation)
+    if config.is_driven:
+        base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
+        vehicle = Vehicle(config.climb, config.descend, config.roll, base)
+        free = elevation
+        if closed is not None:
+            free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))
+        cells, crossings = crossed_cells(free, config.cell, error, vehicle)
+    else:
+        crossings = None
+        cells = to_cells(elevation, config.cell, config.blur, error, closed)
+    sides, own = sides_of(elevation, config.cell), error
+    if isinstance(error, np.ndarray):
+        there = cells.variance if config.is_driven else at_centres(error, sides)
+        own = np.where(cells.blocked, 0.0, there).ravel()
+    rows, columns = (n * side for n, side in zip(cells.shape, sides, strict=True))
+    return Pinned(
+        cells,
+        digest_of(cells, *masks, *([error] if isinstance(error, np.ndarray) else [])),
+        elevation.pixel,
+        crossings,
+        None if obstacles is None else obstacles[:rows, :columns],
+        None if kept_out is None else kept_out[:rows, :columns],
+        None if kept_out is None else cells_with(kept_out, sides),
+        elevation.height_unit,
+        own,
+    )
 
 
-def digest_of(cells: Cells) -> str:
-    """Return the SHA-256 of the cells that a run uses."""
+def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
+    """Return the mask [rows, columns] of pixels with obstacles; None without obstacles."""
+    if config.obstacles is None:
+        return None
+    if Path(config.obstacles).suffix.lower() not in (".geojson", ".json"):
+        return np.not_equal(read_layer(config.obstacles, elevation, "mask"), 0.0)
+    area = read_area(config.obstacles, elevation)
+    try:
+        return pixels_touched(area, elevation, "the obstacles are")
+    except InvalidInputError as cause:
+        raise InvalidFileError(f"{config.obstacles}: {cause}") from cause
+
+
+def _error(file: str, elevation: Elevation) -> FloatArray:
+    """Return the variance [rows, columns] in m² of each pixel, from its standard deviation."""
+    deviation = read_layer(file, elevation)
+    known = np.isfinite(elevation.heights)
+    wrong = known & ~((deviation >= MIN_DEVIATION) & (deviation <= 1.0 / MIN_DEVIATION))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        x, y = to_map(elevation.transform, column + 0.5, row + 0.5)
+        value = deviation[row, column]
+        said = "has no standard deviation" if np.isnan(value) else f"has {value:g} m"
+        raise InvalidFileError(
+            f"{file}: {said} at row {row}, column {column} of the ground to explore, at "
+            f"x = {x:.10g}, y = {y:.10g}; expected {MIN_DEVIATION:g} to {1.0 / MIN_DEVIATION:g} m "
+            "wherever the terrain has a height"
+        )
+    return np.square(deviation)
+
+
+def _kept_out(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
+    """Return the mask [rows, columns] of pixels in the area to keep out of; None without one."""
+    what = "the area to keep out of"
+    area = polygons_of(config.keep_out, what, elevation)
+    if area is None:
+        return None
+    try:
+        return pixels_touched(area, elevation, f"{what} is")
+    except InvalidInputError as cause:
+        if isinstance(config.keep_out, str):
+            raise InvalidFileError(f"{config.keep_out}: {cause}") from cause
+        raise
+
+
+def polygons_of(given: str | Area | None, what: str, where: Georeference) -> Area | None:
+    """Return polygons that are given, or in a file, in map coordinates; raise if invalid."""
+    if given is None or isinstance(given, str):
+        return None if given is None else read_area(given, where)
+    try:
+        return check_area(given)
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{what}: {cause}") from cause
+
+
+def digest_of(cells: Cells, *layers: BoolArray | FloatArray) -> str:
+    """Return the SHA-256 of the cells that a run uses, and of other rasters."""
     about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
-    for array in (cells.mean, cells.variance, cells.centre, cells.blocked):
+    for array in (cells.mean, cells.variance, cells.centre, cells.blocked, *layers):
         about.update(np.ascontiguousarray(array).data)
     return about.hexdigest()

@@ -47,15 +47,18 @@ LOW, HIGH = (94, 44, 24), (244, 214, 168)
 FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
 
 
-def true_heights(centre: ArrayLike, error_variance: float, seed: int) -> FloatArray:
+def true_heights(centre: ArrayLike, error_variance: float | FloatArray, seed: int) -> FloatArray:
     """Draw true heights [S]: a terrain model at the cells' centres, plus its own error.
 
-    ``error_variance`` is v₀, in m². Where the model is NaN the truth is NaN.
+    ``error_variance`` is v₀ in m², of all cells or of each [S]. Where the model is NaN, so is
+    the truth.
     """
     heights = numbers(centre, "the terrain model", None, InvalidProblemError).ravel()
-    variance = number(error_variance, "the error's variance", InvalidProblemError)
-    if not 0.0 <= variance < np.inf:
-        raise InvalidProblemError(f"the error's variance is {variance:g}, expected >= 0")
+    variance: float | FloatArray = error_variance
+    if not isinstance(error_variance, np.ndarray):
+        variance = number(error_variance, "the error's variance", InvalidProblemError)
+        if not 0.0 <= variance < np.inf:
+            raise InvalidProblemError(f"the error's variance is {variance:g}, expected >= 0")
     errors = _randomness(seed, TERRAIN_ERROR).standard_normal(heights.size)
     return frozen(heights + np.sqrt(variance) * errors)
 

@@ -1,0 +1,112 @@
+"""Files about the way home, read by other programs than those that write them."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import rasterio
+from tests.terrain.planetary import MARS, write_raster
+
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import cells_of
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = (
+    *("path_points.geojson", "way_home.geojson", "way_home.gpx"),
+    *("way_home_probability.tif", "terrain.qml"),
+)
+
+
+def explored(folder: Path, ground: str, parts: int = 1, **more: Any) -> Run:
+    """Return an ended run over 8 x 12 cells, explored in a number of parts."""
+    rows, columns = np.indices((40, 60))
+    heights = np.sin(rows / 9) + 0.05 * columns
+    heights[12:14, 12:14] = -9999.0
+    write_raster(folder / "ground.tif", heights, crs=MARS, nodata=-9999.0)
+    given = {"terrain": str(folder / "ground.tif"), "ground": ground, "cell": 5.0, "limit": 6}
+    config = RoverConfig.model_validate({**given, "error": 1e-4, "sensor_range": 12.0, **more})
+    run = Run.create(folder / f"run{parts}", "rover", config)
+    for _ in range(parts - 1):
+        steps = run.steps()
+        next(steps, None)
+        steps.close()
+    run.resume()
+    return run
+
+
+@pytest.mark.parametrize("ground", ["driven", "paper"])
+def test_the_way_home_leads_from_the_end_to_the_start(tmp_path: Path, ground: str) -> None:
+    run = explored(tmp_path, ground)
+    path, way, points = (
+        json.loads((run.directory / f"{name}.geojson").read_text())["features"]
+        for name in ("path", "way_home", "path_points")
+    )
+    line, told = way[0]["geometry"]["coordinates"], way[0]["properties"]
+    assert line[0][:2] == path[2]["geometry"]["coordinates"]
+    assert line[-1][:2] == path[1]["geometry"]["coordinates"]
+    facts = json.loads((run.directory / "summary.json").read_text())
+    assert told["probability"] == facts["return_bound"]
+    with rasterio.open(run.config["terrain"]) as model:
+        heights = [value[0] for value in model.sample([corner[:2] for corner in line])]
+    np.testing.assert_allclose([corner[2] for corner in line], heights, atol=1e-5)
+    assert [p["geometry"]["coordinates"][:2] for p in points] == path[0]["geometry"]["coordinates"]
+    records = list(run.records())
+    for point in points[1:]:
+        about = point["properties"]
+        record = records[about["step"] - 1]
+        assert about["bound"] == min(record.kept_bounds)
+        assert about["gain"] == record.value
+        assert about["z"] == point["geometry"]["coordinates"][2]
+    root = ET.fromstring((run.directory / "way_home.gpx").read_text())
+    found = [
+        (float(p.get("lon", "")), float(p.get("lat", ""))) for p in root.iter() if p.get("lat")
+    ]
+    radius = 3_396_190.0  # of Mars; the map is true at the equator, around 180°
+    expected = [(np.degrees(x / radius) - 180.0, np.degrees(y / radius)) for x, y, _ in line]
+    np.testing.assert_allclose(found, expected, atol=2e-9)
+    text = (run.directory / "summary.md").read_text()
+    assert all(f"`{name}`" in text for name in FILES)
+
+
+def test_the_probability_of_the_way_home_is_a_raster(tmp_path: Path) -> None:
+    run = explored(tmp_path, "paper")
+    cells = cells_of(RoverConfig.model_validate_json(json.dumps(run.config)))
+    with rasterio.open(run.directory / "way_home_probability.tif") as written:
+        chances = written.read(1)
+        assert tuple(written.transform[:6]) == cells.transform
+        assert written.units == (None,)
+    facts = json.loads((run.directory / "summary.json").read_text())
+    assert np.array_equal(np.isnan(chances), cells.blocked)
+    assert cells.blocked.sum() == 1
+    assert chances[tuple(facts["position"])] == np.float32(facts["return_bound"])
+    assert chances[tuple(facts["start"])] == 1.0
+
+
+def test_the_style_covers_the_heights_of_the_terrain(tmp_path: Path) -> None:
+    run = explored(tmp_path, "driven")
+    with rasterio.open(run.directory / "terrain.tif") as written:
+        heights = written.read(1)
+    root = ET.fromstring((run.directory / "terrain.qml").read_text())
+    items = [float(item.get("value", "")) for item in root.iter("item")]
+    assert items == sorted(items)
+    ends = [float(np.nanmin(heights)), float(np.nanmax(heights))]
+    np.testing.assert_allclose([items[0], items[-1]], ends, rtol=1e-6)
+
+
+def test_the_files_are_the_same_however_often_the_run_was_stopped(tmp_path: Path) -> None:
+    one, other = (explored(tmp_path, "driven", parts).directory for parts in (1, 4))
+    for name in FILES:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_each_base_has_its_way(tmp_path: Path) -> None:
+    run = explored(tmp_path, "driven", bases=((3, 5), (4, 7)), each_base=True)
+    ways = json.loads((run.directory / "way_home.geojson").read_text())["features"]
+    assert [(w["properties"]["row"], w["properties"]["column"]) for w in ways] == [(3, 5), (4, 7)]
