@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-OUTPUTS = ("map.png", "path.geojson", "summary.json", "summary.md", "terrain.tif")
+OUTPUTS = (
+    *("map.png", "path.geojson", "path_points.geojson", "summary.json", "summary.md"),
+    *("terrain.qml", "terrain.tif", "way_home.geojson", "way_home.gpx", "way_home_probability.tif"),
+)
 KEYS = (
     "status",
     "steps",
@@ -182,7 +185,8 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
     ground = {"roll": 20.0, "wheelbase": None, "error_length": None, "mast": None}
-    assert config == named | rest | ground | {"discount": 0.999}
+    files = {"obstacles": None, "keep_out": None, "height_unit": None}
+    assert config == named | rest | ground | files | {"discount": 0.999}
 
 
 def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
@@ -394,7 +398,12 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --sensor-noise 0": ("--sensor-noise is 0.0: ", ""),
     "ok.tif --sensor-range -2": ("--sensor-range is -2.0: ", ""),
     "ok.tif --sensor-noise 1e-320": ("--sensor-noise is 1e-320: ", ""),
-    "ok.tif --error 1e300": ("--error is 1e+300: ", ""),
+    "ok.tif --error 1e300": ("--error: the variance is 1e+300 m²", ""),
+    "ok.tif --error gone.tif": ("gone.tif: can't be read: ", ""),
+    "ok.tif --obstacles gone.geojson": ("gone.geojson: can't be read: ", ""),
+    "ok.tif --keep-out ok.tif": ("ok.tif: is not GeoJSON: ", ""),
+    "ok.tif --height-unit yd": ("--height-unit: 'yd' is not m, ft, or", ""),
+    "--height-unit ft": ("--height-unit is for rasters only", ""),
     "--pixel 1e-300": ("--pixel is 1e-300: ", ""),
     "ok.tif --sensor-offset 0": ("--sensor-offset is 0.0: ", ""),
     "ok.tif --home nowhere": ('--home is "nowhere": ', "'current' or 'start'"),

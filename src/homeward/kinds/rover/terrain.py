@@ -22,7 +22,7 @@ from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
 from homeward.terrain.elevation import moved, to_map
 from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
-from homeward.terrain.reading import read_layer, read_size
+from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation
@@ -102,7 +102,7 @@ def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float,
     """Raise if pixels of `pixel` m make too many cells, before anything of them is in memory."""
     sides = (max(1, round(config.cell / side)) for side in pixel)
     rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
-    if rows * columns > MAX_CELLS:
+    if math.prod(shape) <= MAX_PIXELS and rows * columns > MAX_CELLS:  # else pixels are refused
         raise InvalidInputError(
             f"{config.terrain}: cells of {config.cell:g} m would be {rows:,} x {columns:,}, more "
             f"than the {MAX_CELLS:,} that are explored at once: give larger cells or a window"
