@@ -242,7 +242,7 @@ def test_a_cell_that_does_not_exist_has_no_centre(row: int, column: int) -> None
         ({"cell": 51.0}, "a cell of 51 m is larger than the test ground, 50 x 70 m"),
     ],
 )
-def test_sizes_that_make_no_cells_are_refused(sizes: dict[str, float], words: str) -> None:
+def test_sizes_that_make_no_cells_are_refused(sizes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         to_cells(terrain(np.zeros((50, 70))), **sizes)
 
