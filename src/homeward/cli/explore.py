@@ -47,8 +47,8 @@ def explore(
     The rover measures heights from a distance and can drive slopes between two limits. It goes
     where it learns most per step, and only where it stays able to return: whenever it is recalled,
     it can return to the start with probability at least δ. The folder of the run gets path.geojson,
-    way_home.geojson,
-    terrain.tif (heights and their deviations), map.png, summary.md, and the record.
+    way_home.geojson, terrain.tif (heights and their deviations), map.png, summary.md, and the
+    record.
 
     Ctrl-C stops the run. To resume, run the same command with the same --out, or only with --out. A
     larger --steps extends a run that reached its limit. A place is ROW,COL (a cell of the terrain,

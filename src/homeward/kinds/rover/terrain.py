@@ -58,7 +58,7 @@ MIN_DEVIATION = 1e-6
 """Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
 
 MAX_CELLS = 10_000_000
-"""Maximum number of cells of a run; each takes about 1 kB while the rover plans."""
+"""Maximum number of cells of a run."""
 
 MAX_STRETCH = 1.05
 """Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
