@@ -12,6 +12,7 @@ from homeward.cli.options import Json
 from homeward.cli.show import check_writable, save, track
 from lab.report import Beliefs, Seed, Steps, Tolerance, conclude
 
+BROKEN = ("beyond", "along", "missing")
 Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
 
 
@@ -201,7 +202,7 @@ def ground(
     terrains = [str(path) for path in raster or []] + [f"mars {i}" for i in range(grounds)]
     cases = list(product(terrains, (2, 5, 10, 20), ("driven", "paper")))
     rows = [explore(*case, steps, seed) for case in track(cases, "exploring", quiet=as_json)]
-    broken = [row for row in rows if row["ground"] == "driven" and row["beyond"] + row["missing"]]
+    broken = [row for row in rows if row["ground"] == "driven" and any(row[key] for key in BROKEN)]
     conclude(
         {"rows": rows, "holds": not broken},
         {"rows": "Places of the exported path beyond the limits; slopes in degrees"},

@@ -4,10 +4,11 @@ It shares no code with the search for ways. The line of ``path.geojson`` is foll
 fraction of a pixel; heights come from the raster by linear interpolation. Two laws hold at every
 place of the line:
 
-- **Along the path**: between two places that are a wheelbase apart along the line, the slope up is
-  at most the climb limit and the slope down at most the descent limit.
 - **Under the wheels**: with the vehicle's middle at a place and its heading along the line, the
   slope from rear to front and from side to side is within the limits.
+- **Along the path**: between two places that are a wheelbase apart along the line, also around a
+  turn, the slopes up and down are within the limits. The search for ways does not ask for this; it
+  follows where a wheelbase has at most two pixels.
 
 Missing data and obstacles under a wheel break both. A path that stays in one place has no slope.
 """
@@ -47,7 +48,8 @@ class Driven:
     """Slopes along a path in degrees, and how many of its places break a limit."""
 
     places: int
-    beyond: int
+    beyond: int  # under the wheels
+    along: int  # over a wheelbase along the path
     missing: int
     up: float
     down: float
@@ -69,7 +71,7 @@ def follow(
     length = pixel * np.hypot(*np.diff(line, axis=0).T)
     line, length = line[np.r_[True, length > 0.0]], length[length > 0.0]
     if not len(length):
-        return Driven(0, 0, 0, 0.0, 0.0, 0.0)
+        return Driven(0, 0, 0, 0, 0.0, 0.0, 0.0)
     at = np.r_[0.0, np.cumsum(length)]
     places = np.arange(0.0, at[-1], STEP * pixel)
     segment = np.minimum(np.searchsorted(at, places, side="right") - 1, len(length) - 1)
@@ -89,11 +91,13 @@ def follow(
     roll = np.abs(height(here + half * aside) - height(here - half * aside)) / wheelbase
     early = places[places <= at[-1] - wheelbase]
     rise = height(_along(line, at, early + wheelbase)) - height(_along(line, at, early))
-    ahead = np.r_[pitch, rise / wheelbase]
+    rises = rise / wheelbase
     up, down, side = (np.tan(np.radians(limit)) + TOLERANCE for limit in limits)
+    ahead = np.r_[pitch, rises]
     return Driven(
         len(places),
-        int((ahead > up).sum() + (ahead < -down).sum() + (roll > side).sum()),
+        int((pitch > up).sum() + (pitch < -down).sum() + (roll > side).sum()),
+        int((rises > up).sum() + (rises < -down).sum()),
         int(np.isnan(ahead).sum() + np.isnan(roll).sum()),
         *(
             float(np.degrees(np.arctan(np.nanmax(slope, initial=0.0))))

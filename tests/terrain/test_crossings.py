@@ -134,6 +134,16 @@ def test_no_way_breaks_a_limit_under_the_wheels(
         assert driven.beyond == 0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_over_the_usual_wheelbase_the_path_keeps_the_limits_around_turns_too(seed: int) -> None:
+    heights = synthetic_mars(seed, 60, 60, 1.0).heights
+    found = find_crossings(heights, (1.0, 1.0), (10, 10), ROVER)
+    for state, action in np.argwhere(np.minimum(found.up, found.down) >= 0.0):
+        way = found.way(int(state), int(action)).astype(float)
+        driven = follow(way, heights, 1.0, (20.0, 30.0, 20.0), 2.0)
+        assert (driven.beyond, driven.along, driven.missing) == (0, 0, 0)
+
+
 def test_a_move_without_a_way_has_none() -> None:
     found = find_crossings(flat(5, 5), (1.0, 1.0), (5, 5), ROVER)
     with pytest.raises(InvalidInputError, match="no way"):
