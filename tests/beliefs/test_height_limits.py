@@ -81,3 +81,15 @@ def test_limits_of_another_shape_or_without_a_number_are_refused() -> None:
     bad = np.full((2, 9), np.nan)
     with pytest.raises(InvalidBeliefError, match="largest rise"):
         TerrainBelief((1, 2), np.zeros(2), np.ones(2), limits=(np.zeros((2, 9)), bad))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_move_without_a_way_stays_impossible_beside_an_informative_attempt() -> None:
+    drop, rise = np.full((3, 9), 1.0), np.full((3, 9), 1.2)
+    drop[1, EAST] = rise[1, EAST] = -np.inf
+    belief = TerrainBelief((1, 3), np.zeros(3), np.ones(3), limits=(drop, rise))
+    tried = belief.update(Transition(0, EAST, 0))
+    assert tried.exactness == "bound"
+    low, high = tried.success_bounds()
+    assert low[1, EAST] == high[1, EAST] == 0.0
+    assert 0.0 <= low[2, WEST] <= high[2, WEST] <= 1.0

@@ -95,6 +95,7 @@ def move_bounds(
     state, action = np.divmod(np.unique(pairs), actions)
     end = dest[state, action]
     affected = ~(ground.blocked[state] | ground.blocked[end]) & (state != end)
+    affected &= np.isfinite(ground.limits(state, action)[1])  # others never work
     state, action, end = state[affected], action[affected], end[affected]
     low, high = success.copy(), success.copy()
     low[state, action], high[state, action] = _bounds_on(
