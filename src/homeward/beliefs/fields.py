@@ -33,7 +33,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -43,13 +43,11 @@ from homeward.arrays import (
     FloatArray,
     frozen,
     marks,
-    number,
     numbers,
     own,
     unless_given,
 )
 from homeward.beliefs.attempts import Attempts, Edges
-from homeward.beliefs.corrections import moves_corrections
 from homeward.beliefs.covariance import Matern
 from homeward.beliefs.field_kernels import (
     add_columns,
@@ -59,7 +57,7 @@ from homeward.beliefs.field_kernels import (
 )
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
 from homeward.beliefs.height_kernels import FIRST, LAST
-from homeward.beliefs.heights import Heights
+from homeward.beliefs.heights import Heights, SlopeBelief
 from homeward.beliefs.intervals import mass
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -123,7 +121,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrelatedTerrainBelief:
+class CorrelatedTerrainBelief(SlopeBelief):
     """Correlated normal heights, one per cell of a grid; states are row-major.
 
     Attributes
@@ -159,20 +157,10 @@ class CorrelatedTerrainBelief:
     _precision: FloatArray = field(init=False, repr=False)
     _weighted: FloatArray = field(init=False, repr=False)
 
-    moves_work_or_never: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         states = grid_size(self.shape, error)
-        sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
-        if len(sides) != 2:
-            raise error(f"a cell's sides are {sides!r}, expected (height, width)")
-        for side in sides:
-            if not 0.0 < number(side, "a cell's side", error) < np.inf:
-                raise error(f"a cell's side is {side:g} m, expected > 0")
-        for name in ("climb", "descend"):
-            if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
-                raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        sides = self._checked_sides()
         prior = np.asarray(self.prior, np.float64)
         prior = np.full(states, prior) if prior.ndim == 0 else prior
         kernel = self.kernel
@@ -180,7 +168,7 @@ class CorrelatedTerrainBelief:
             kernel = _covariance(kernel, states)
         attempts = Attempts.none() if self.attempts is None else self.attempts
         self.__dict__.update(
-            cell=(float(sides[0]), float(sides[1])),
+            cell=sides,
             blocked=marks(self.blocked, states, error),
             kernel=kernel,
             prior=_finite(prior, "the prior mean", states),
@@ -192,18 +180,7 @@ class CorrelatedTerrainBelief:
         )
         self.__dict__.update(height=self.prior, variance=self._prior_variance)
         self.__dict__["_spread"] = self._prior_spread()
-        if len(attempts):
-            edges = self._edges
-            shut = (edges.start == edges.end) | self.blocked[edges.start] | self.blocked[edges.end]
-            if shut.any():
-                pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
-                raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Height and width of a cell, in m."""
-        assert isinstance(self.cell, tuple)
-        return self.cell
+        self._check_attempts()
 
     @property
     def measured(self) -> BoolArray:
@@ -217,29 +194,6 @@ class CorrelatedTerrainBelief:
         return "bound" if self._outcome_mass < 1.0 - 2.0**-52 else "exact"
 
     # What planners ask for.
-
-    def mean(self) -> Moves:
-        """Return the mean model: each move's probability to be neither too steep up nor down.
-
-        After doubtful attempts it holds lower bounds (see `exactness`). Attempted moves have 1
-        or 0.
-        """
-        return self._mean
-
-    @cached_property
-    def _mean(self) -> Moves:
-        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
-
-    def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works."""
-        return frozen(1.0 - self.success_bounds()[0])
-
-    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return a lower and an upper bound [S, A] on the probability that each move works.
-
-        They are the same array if all probabilities are exact.
-        """
-        return self._bounds
 
     def measured_success(self) -> FloatArray:
         """Return the success probability [S, A] of each move given the measurements alone."""
@@ -281,14 +235,6 @@ class CorrelatedTerrainBelief:
         length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
         climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
         return climb * length, descend * length
-
-    def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A]."""
-        return self.move_corrections(0.0)[1]
-
-    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Return the moves corrections (returning, exploring), each [S, A]."""
-        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
     # The prior.
 

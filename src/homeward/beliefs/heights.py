@@ -96,8 +96,96 @@ class Heights:
         raise InvalidBeliefError(faults[fault])
 
 
+class SlopeBelief:
+    """Moves to neighbouring cells that work surely or never, by the slopes between heights.
+
+    Subclasses are dataclasses with these fields. They give bounds on the success of moves.
+    """
+
+    shape: tuple[int, int]
+    cell: float | tuple[float, float]
+    climb: float
+    descend: float
+    blocked: BoolArray
+    attempts: Attempts
+    if TYPE_CHECKING:
+
+        @property
+        def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
+
+        @property
+        def _edges(self) -> Edges: ...
+
+    moves_work_or_never: ClassVar[bool] = True
+
+    def _checked_sides(self) -> tuple[float, float]:
+        """Return the sides of a cell in m; raise if a side or a slope limit is invalid."""
+        error = InvalidBeliefError
+        sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
+        if len(sides) != 2:
+            raise error(f"a cell's sides are {sides!r}, expected (height, width)")
+        for side in sides:
+            if not 0.0 < arrays.number(side, "a cell's side", error) < np.inf:
+                raise error(f"a cell's side is {side:g} m, expected > 0")
+        for name in ("climb", "descend"):
+            if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
+                raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        return float(sides[0]), float(sides[1])
+
+    def _check_attempts(self) -> None:
+        """Raise if a move can't have been attempted."""
+        if len(self.attempts):
+            edges, blocked = self._edges, self.blocked
+            shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
+            if shut.any():
+                pair = divmod(int(self.attempts.pairs[np.argmax(shut)]), len(STEPS))
+                raise InvalidBeliefError(
+                    f"move (s={pair[0]}, a={pair[1]}) can't have been attempted"
+                )
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Height and width of a cell, in m."""
+        assert isinstance(self.cell, tuple)
+        return self.cell
+
+    def mean(self) -> Moves:
+        """Return the mean model: each move's probability to be neither too steep up nor down.
+
+        Moves at cells of informative attempts have lower bounds instead (see `exactness`).
+        Attempted moves have exactly 1 or 0.
+        """
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> Moves:
+        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
+
+    def blocked_probability(self) -> FloatArray:
+        """Return an upper bound [S, A] on the probability that a move never works.
+
+        It is exact where `mean` is.
+        """
+        return frozen(1.0 - self.success_bounds()[0])
+
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return a lower and an upper bound [S, A] on the probability that each move works.
+
+        They are the same array if all probabilities are exact.
+        """
+        return self._bounds
+
+    def correction(self) -> FloatArray:
+        """Return Theorem 2's σ [S, A]."""
+        return self.move_corrections(0.0)[1]
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        """Return the moves corrections (returning, exploring), each [S, A]."""
+        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
+
+
 @dataclass(frozen=True, eq=False)
-class TerrainBelief:
+class TerrainBelief(SlopeBelief):
     """Independent normal heights, one per cell of a grid; states are row-major.
 
     Attributes
@@ -126,8 +214,6 @@ class TerrainBelief:
     looked: BoolArray = unless_given()
     limits: tuple[FloatArray, FloatArray] | None = None
 
-    moves_work_or_never: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         blocked = arrays.marks(self.blocked, grid_size(self.shape, error), error)
@@ -136,19 +222,11 @@ class TerrainBelief:
         low = np.where(blocked, np.inf, variance) if blocked.any() else variance
         if not low.min() > 0.0:
             raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
-        sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
-        if len(sides) != 2:
-            raise error(f"a cell's sides are {sides!r}, expected (height, width)")
-        for side in sides:
-            if not 0.0 < arrays.number(side, "a cell's side", error) < np.inf:
-                raise error(f"a cell's side is {side:g} m, expected > 0")
-        for name in ("climb", "descend"):
-            if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
-                raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        sides = self._checked_sides()
         attempts = Attempts.none() if self.attempts is None else self.attempts
         set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
         looked = arrays.marks(self.looked, len(blocked), error)
-        set_fields(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
+        set_fields(self, cell=sides, looked=looked)
         if self.limits is not None:
             limits = []
             for given, what in zip(self.limits, ("drop", "rise"), strict=True):
@@ -159,49 +237,12 @@ class TerrainBelief:
                     raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
                 limits.append(arrays.own(limit, given))
             set_fields(self, limits=tuple(limits))
-        if len(attempts):
-            edges = self._edges
-            shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
-            if shut.any():
-                pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
-                raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Height and width of a cell, in m."""
-        assert isinstance(self.cell, tuple)
-        return self.cell
+        self._check_attempts()
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds for some moves."""
         return "bound" if (self._doubt > SURE).any() else "exact"
-
-    def mean(self) -> Moves:
-        """Return the mean model: each move's probability to be neither too steep up nor down.
-
-        Moves at cells of informative attempts have lower bounds instead (see `exactness`).
-        Attempted moves have exactly 1 or 0.
-        """
-        return self._mean
-
-    @cached_property
-    def _mean(self) -> Moves:
-        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
-
-    def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works.
-
-        It is exact where `mean` is.
-        """
-        return frozen(1.0 - self.success_bounds()[0])
-
-    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return a lower and an upper bound [S, A] on the probability that each move works.
-
-        They are the same array if all probabilities are exact.
-        """
-        return self._bounds
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -267,14 +308,6 @@ class TerrainBelief:
             drop, rise = self.limits
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
-
-    def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A]."""
-        return self.move_corrections(0.0)[1]
-
-    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Return the moves corrections (returning, exploring), each [S, A]."""
-        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""

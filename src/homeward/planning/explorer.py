@@ -10,6 +10,7 @@ is for a single plan.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ class Step:
     seconds: float = 0.0  # time to decide, in seconds
 
 
-class Loop:
+class Loop(ABC):
     """The loop of plan, act, observe and update, until there is a reason to end."""
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
@@ -116,9 +117,9 @@ class Loop:
                 if step is not None:
                     yield step
 
+    @abstractmethod
     def step(self) -> Step | None:
         """Take one step and return it; if the run ends, set `end` and return None."""
-        raise NotImplementedError
 
     def why(self) -> str:
         """Return text: why the run ended, how much gain is left, and how to continue."""
