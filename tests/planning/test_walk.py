@@ -123,7 +123,7 @@ def test_a_step_on_terrain_passes_through_these_functions(
 ) -> None:
     config = RoverConfig(rows=400, columns=400, sensor_range=29.0, seed=seed)
     functions, kernels = traced(make_rover(config).explorer(), 6, monkeypatch)
-    walk = named("TerrainBelief", "InformationGain")
+    walk = named("SlopeBelief", "InformationGain")
     walk.insert(walk.index("SlopeBelief.blocked_probability") + 1, "SlopeBelief.success_bounds")
     assert functions == ["TerrainBelief.update", *walk]
     assert len(functions) + len(kernels) <= 21
