@@ -68,9 +68,10 @@ def test_updates_one_by_one_equal_conditioning_at_once(
         parts.append((cells, seen, errors))
     mean, exact = batch(covariance, 3.0, *taken_in(belief, parts))
     np.testing.assert_allclose(belief.height, mean, atol=1e-6)
-    fell = np.linalg.slogdet(covariance + 1e-9 * np.eye(CELLS))[1] - np.linalg.slogdet(
-        exact + 1e-9 * np.eye(CELLS)
-    )[1]
+    fell = (
+        np.linalg.slogdet(covariance + 1e-9 * np.eye(CELLS))[1]
+        - np.linalg.slogdet(exact + 1e-9 * np.eye(CELLS))[1]
+    )
     assert belief.information == pytest.approx(0.5 * fell, abs=0.02)
     np.testing.assert_allclose(belief.variance, np.diagonal(exact), atol=1e-6)
     np.testing.assert_allclose(belief.covariance(np.arange(CELLS)), exact, atol=1e-6)

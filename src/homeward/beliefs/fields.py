@@ -11,9 +11,10 @@ between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Co
 changed after they are written. So beliefs before and after an update share them, and both stay
 valid; a second update of the same belief copies.
 
-**Repeated measurements.** A measurement of a cell that was measured before waits until, with those of the same cell that wait, it
-would reduce the variance of that cell's height by the factor `FOLD`. Then they are taken in as one,
-which is exact. So a cell has a number of columns that grows with the logarithm of its precision.
+**Repeated measurements.** A cell is measured for the second time: the measurement waits until, with
+others of that cell that wait, it would reduce the variance of its height by the factor `FOLD`. Then
+they are taken in as one, which is exact. So the columns of a cell grow with the logarithm of its
+precision only.
 What waits is not part of the belief. Which measurements wait depends on variances alone, not on
 measured heights, so the measurements taken in after each step contain those of the step before,
 and all proofs about the course of a run hold for them.
@@ -54,7 +55,7 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs.attempts import Attempts, Edges
-from homeward.beliefs.covariance import Matern
+from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.field_kernels import (
     add_columns,
     columns_by_offset,
@@ -90,6 +91,9 @@ FOLD = 4.0
 
 MAX_CELLS = 10_000
 """Most cells: each measured cell has a column [S], so memory grows with the square."""
+
+MAX_JUDGED = 1500
+"""Most cells by which a kernel is judged."""
 
 MAX_DRAWS = 4096
 """Most draws of heights until one agrees with every attempted move."""
@@ -316,6 +320,18 @@ class CorrelatedTerrainBelief(SlopeBelief):
         matrix = self.covariance(cells) / error[:, None] / error
         matrix.flat[:: len(error) + 1] += 1.0
         return float(np.log(np.diagonal(cholesky(matrix, lower=True))).sum())
+
+    def calibration(self) -> Calibration:
+        """Judge a Matérn kernel by the heights of the `MAX_JUDGED` best known measured cells."""
+        if not isinstance(self.kernel, Matern):
+            raise InvalidBeliefError("a given covariance can't be judged, only a Matérn kernel")
+        cells = np.flatnonzero(self._precision)
+        cells = np.sort(cells[np.argsort(-self._precision[cells], kind="stable")[:MAX_JUDGED]])
+        errors = 1.0 / self._precision[cells]
+        off = self._weighted[cells] * errors - np.asarray(self.prior)[cells]
+        return check_calibration(
+            self.kernel, cells, off, self.shape, cell=self.size, noise=errors, warn=False
+        )
 
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""

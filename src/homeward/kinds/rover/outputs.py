@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
+from homeward.beliefs.fields import CorrelatedTerrainBelief
+from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
 from homeward.kinds.outcome import (
@@ -33,6 +34,7 @@ from homeward.kinds.outcome import (
 )
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.correlated import text_of, warning_of
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, keep_out_of, prior_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, pinned
 from homeward.kinds.rover.way_home import (
@@ -72,7 +74,7 @@ def write_products(ended: Ended) -> None:
     """Write all outputs into the run's folder."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, RoverConfig)
-    assert isinstance(ended.belief, TerrainBelief)
+    assert isinstance(ended.belief, SlopeBelief)
     cells = cells_of(config)
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
@@ -122,7 +124,7 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
     return [start, *(record.next_state for record in records)]
 
 
-def is_seen(belief: TerrainBelief) -> BoolArray:
+def is_seen(belief: SlopeBelief) -> BoolArray:
     """Return the mask [n] of open cells that are known to within `SEEN_DEVIATION`."""
     seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
     return seen
@@ -130,7 +132,7 @@ def is_seen(belief: TerrainBelief) -> BoolArray:
 
 def facts_of(
     config: RoverConfig,
-    belief: TerrainBelief,
+    belief: SlopeBelief,
     world: Rover,
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
@@ -159,6 +161,7 @@ def facts_of(
         "open_cells": int(variance.size),
         "known_to_1cm": float(np.mean(variance <= SHARP**2)),
         "known_to_10cm": float(np.mean(is_seen(belief))),
+        "warning": _calibration(belief),
         **kept,
         "why": None,
         "conflict": None,
@@ -175,7 +178,7 @@ def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
     return float(np.hypot(*np.diff(corners, axis=0).T).sum())
 
 
-def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
+def return_bound(config: RoverConfig, belief: SlopeBelief, world: Rover) -> float:
     """Return a proven lower bound on the probability of a way back from the current state."""
     return float(ways_home(config, belief, world).probability[world.state])
 
@@ -205,7 +208,7 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
             value = file if directory is None else directory / file
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
         for each in value if name == "bases" else [value]:
-            text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
+            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
             words += [f"--{option}"] if each is True else [f"--{option}", text]
     return shlex.join(words)
 
@@ -226,7 +229,7 @@ def summary_of(
     sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
     drawn = (
         f"the terrain model {'where the rover stands' if config.is_driven else 'at the centre'} in "
-        "each cell, plus its error"
+        f"each cell{'' if config.belief == 'unmapped' else ', plus its error'}"
         if config.truth == "model"
         else "drawn from the belief"
     )
@@ -256,6 +259,7 @@ def summary_of(
         *_heights(config),
         *_closed(config),
         *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
+        *([] if config.belief == "independent" else [f"- Belief: {text_of(config)}"]),
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -284,6 +288,7 @@ def summary_of(
         f"- Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats.",
         f"- Known to within 1 cm (standard deviation): {facts['known_to_1cm']:.1%} of the "
         f"{facts['open_cells']:,} open cells; to within 10 cm: {facts['known_to_10cm']:.1%}.",
+        *([] if facts["warning"] is None else [f"- **Warning.** {facts['warning']}"]),
         "",
         "## How long it took",
         "",
@@ -312,6 +317,13 @@ def summary_of(
         "",
     ]
     return "\n".join(lines)
+
+
+def _calibration(belief: SlopeBelief) -> str | None:
+    """Return a warning if measured heights refute a correlated belief's kernel."""
+    if not isinstance(belief, CorrelatedTerrainBelief):
+        return None
+    return warning_of(belief.calibration())
 
 
 def _vehicle(config: RoverConfig) -> str:
@@ -414,7 +426,7 @@ def _no_promise(config: RoverConfig) -> str:
         if config.of_the_run()
         else "anything of the whole run, since many plans together may risk more than one."
     )
-    if config.truth == "prior":
+    if config.truth == "prior" or config.belief == "correlated":
         return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
     return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
 

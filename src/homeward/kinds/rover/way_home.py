@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs.heights import TerrainBelief
+    from homeward.beliefs.heights import SlopeBelief
     from homeward.kinds.rover.config import RoverConfig
     from homeward.kinds.rover.world import Rover
     from homeward.runs.log import Record
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     step: IntArray  # [n] step that leads to the corner
 
 
-def ways_home(config: RoverConfig, belief: TerrainBelief, world: Rover) -> WaysHome:
+def ways_home(config: RoverConfig, belief: SlopeBelief, world: Rover) -> WaysHome:
     """Return the ways home from the current state; a home without a proven way has none."""
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
