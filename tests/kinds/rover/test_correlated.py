@@ -87,7 +87,7 @@ def test_without_a_model_only_the_mean_height_is_known(relief: dict[str, Any]) -
     known = settle(config)
     assert known.kernel is not None
     assert known.kernel[1] == kernel_of(config).length
-    assert belief.update(make(known).world.look()).variance.min() < 1e-4 < belief.variance.min()  # type: ignore[attr-defined]
+    assert belief.update(make(known).world.look()).variance.min() < 1e-4 < belief.variance.min()
 
 
 def test_on_driven_ground_a_move_works_if_the_slopes_error_is_within_its_margin(
