@@ -10,12 +10,11 @@ import pytest
 from scipy.special import ndtr
 from tests.terrain.planetary import write_raster
 
-from homeward.beliefs.covariance import Calibration
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.certificates.budget_audit import HomeClaim, audit
 from homeward.errors import InvalidInputError
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.correlated import kernel_of, warning_of
+from homeward.kinds.rover.correlated import kernel_of
 from homeward.kinds.rover.kind import cells_of, make, prior_of, settle
 from homeward.kinds.rover.terrain import crossings_of
 from homeward.replay import Replay
@@ -133,18 +132,10 @@ def test_too_many_cells_are_refused_with_the_way_out() -> None:
         prior_of(config)
 
 
-def test_a_kernel_that_is_too_smooth_is_warned_of() -> None:
-    assert warning_of(Calibration(100, 0.05, 1.0)) is None
-    told = warning_of(Calibration(100, 0.3, 4.0))
-    assert told is not None
-    assert "30%" in told
-    assert "2 times the deviation" in told
-
-
 def test_the_summary_warns_if_measured_heights_refute_the_kernel(
     tmp_path: Path, relief: dict[str, Any]
 ) -> None:
     config = {**relief, "belief": "unmapped", "kernel": "2.5,200,0.5", "delta": 0.5}
     run = Run.create(tmp_path / "run", "rover", config)
     run.resume(limit=2)
-    assert "**Warning.** The kernel is overconfident" in (tmp_path / "run/summary.md").read_text()
+    assert "**Caution**: the kernel is overconfident" in (tmp_path / "run/summary.md").read_text()

@@ -99,12 +99,10 @@ def text_of(config: RoverConfig) -> str:
     )
 
 
-def warning_of(found: Calibration) -> str | None:
-    """Return a warning if the measured heights refute the kernel; None if they do not."""
-    if not found.overconfident:
-        return None
+def refuted(found: Calibration) -> str:
+    """Return that measured heights refute the kernel, as a sentence."""
     return (
-        f"The kernel is overconfident: {found.beyond_two:.0%} of {found.pairs:,} measured height "
+        f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs:,} measured height "
         "differences are beyond two standard deviations, expected 5 %. Probabilities are too high. "
         f"Give a --kernel with {math.sqrt(found.inflation):.2g} times the deviation."
     )
