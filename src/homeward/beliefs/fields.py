@@ -218,7 +218,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds."""
-        return "bound" if self._outcome_mass < 1.0 - 2.0**-52 else "exact"
+        return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
 
     # What planners ask for.
 
@@ -235,7 +235,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         exact = self.exactness == "exact"
         if not exact:
             stays = grid_graph(*self.shape).dest == np.arange(len(known))[:, None]
-            likely = self._outcome_mass
+            likely = self.outcome_mass
             if likely > 0.0:
                 low = np.clip(1.0 - (1.0 - known) / likely, 0.0, 1.0)
                 high = np.minimum(known / likely, 1.0)
@@ -251,7 +251,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def _success(self) -> FloatArray:
         success = np.ones((len(self.height), len(STEPS)))
         drop, rise = self._limits
-        spread = self._spread, self._least_variance
+        spread = self._spread, self.least_variance
         fill_correlated(self.shape[1], self.height, *spread, self.blocked, rise, drop, success)
         return frozen(success)
 
@@ -273,7 +273,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
         return frozen(np.diagonal(self.kernel).copy())
 
     @cached_property
-    def _least_variance(self) -> float:
+    def least_variance(self) -> float:
+        """Allowance for rounding in m², added to the variance of each rise."""
         return ROUNDING * float(self._prior_variance.max())
 
     def _prior_spread(self) -> FloatArray:
@@ -344,7 +345,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
                 raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
-        for name in ("_mean", "_bounds", "_outcome_mass"):
+        for name in ("_mean", "_bounds", "outcome_mass"):
             new.__dict__.pop(name, None)
         if moved is not None:
             new.__dict__["attempts"] = self._attempts_after(moved)
@@ -357,7 +358,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     def _learn(self, seen: Heights) -> None:
         """Condition this new version on measured heights; leave out what has to wait."""
-        floor = np.maximum(self.variance, self._least_variance)
+        floor = np.maximum(self.variance, self.least_variance)
         mask = np.zeros(len(floor), dtype=bool)
         seen.take_in(self.blocked, self.height.copy(), floor, mask)  # raises if they are invalid
         self.__dict__["looked"] = self._looked_after(seen)
@@ -397,7 +398,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         told = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())
         height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
         add_columns(new, innovations, self.shape[1], height, variance, spread)
-        np.maximum(variance, self._least_variance, out=variance)
+        np.maximum(variance, self.least_variance, out=variance)
         self.__dict__.update(
             _columns=self._columns.append(self._count, new),
             _count=self._count + len(cells),
@@ -412,7 +413,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     # Attempted moves.
 
     @cached_property
-    def _outcome_mass(self) -> float:
+    def outcome_mass(self) -> float:
         """Lower bound on the probability of all attempts' outcomes given the measurements."""
         if not len(self.attempts):
             return 1.0
@@ -432,7 +433,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         rise[np.arange(count), place[count:]] = 1.0
         rise[np.arange(count), place[:count]] = -1.0
         matrix = rise @ self.covariance(cells) @ rise.T
-        matrix.flat[:: count + 1] += self._least_variance
+        matrix.flat[:: count + 1] += self.least_variance
         try:
             lower = cholesky(matrix, lower=True)
         except LinAlgError:

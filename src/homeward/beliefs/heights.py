@@ -168,7 +168,7 @@ class SlopeBelief:
         )
         return drop, rise
 
-    def _limits_of(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
+    def limits_at(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest drop and the largest rise [n] of moves [n], in m."""
         drop, rise = self._limits
         row = np.minimum(state, len(rise) - 1)
@@ -236,7 +236,7 @@ class SlopeBelief:
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
         end = dest[state, action].astype(np.int64)
-        return Edges(state, end, *self._limits_of(state, action), self.attempts.worked)
+        return Edges(state, end, *self.limits_at(state, action), self.attempts.worked)
 
     def _attempts_after(self, moved: Transition) -> Attempts:
         """Return the attempts with one more; raise if its outcome is impossible."""
@@ -252,7 +252,7 @@ class SlopeBelief:
         try:
             attempts = self.attempts.with_outcome(pair, worked)
             ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self._limits_of(*ways)
+            (drop, drop_back), (rise, rise_back) = self.limits_at(*ways)
             if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
