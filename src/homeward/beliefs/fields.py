@@ -86,6 +86,9 @@ DOUBTFUL = 2.0**-20
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
 """Widths of the intervals, in standard deviations, that are tried for the box."""
 
+BLOCK = 256
+"""Columns that are stored together."""
+
 FOLD = 4.0
 """Factor by which waiting measurements reduce the variance of a height when they are taken in."""
 
@@ -100,33 +103,50 @@ MAX_DRAWS = 4096
 
 
 class Columns:
-    """The columns W, stored as rows [n, S] of a buffer that versions of a belief share.
+    """The columns W, stored as rows of blocks [BLOCK, S] that versions of a belief share.
 
-    The first version that appends after its last column writes into the buffer; others copy.
+    The first version that appends after its last column writes behind it. Others copy the block
+    with that column, and share the blocks before it.
     """
 
-    def __init__(self, states: int, capacity: int = 64) -> None:
-        self.buffer: FloatArray = np.empty((capacity, states))
+    def __init__(self) -> None:
+        self.blocks: list[FloatArray] = []
         self.used = 0
         self._lock = Lock()
 
+    def first(self, count: int) -> list[FloatArray]:
+        """Return the first `count` columns, as blocks."""
+        full, rest = divmod(count, BLOCK)
+        return self.blocks[:full] + ([self.blocks[full][:rest]] if rest else [])
+
+    def at(self, count: int, cells: IntArray) -> FloatArray:
+        """Return the entries [count, k] of the first columns at some cells [k]."""
+        return np.concatenate(
+            [np.empty((0, len(cells))), *(b[:, cells] for b in self.first(count))]
+        )
+
     def append(self, count: int, rows: FloatArray) -> Columns:
         """Return columns whose first `count` are these and whose next are `rows` [k, S]."""
-        end = count + len(rows)
         with self._lock:
-            fits = self.used == count and end <= len(self.buffer)
-            if fits:
-                self.used = end
+            is_last = self.used == count
+            if is_last:
+                self.used += len(rows)
         target = self
-        if not fits:
-            target = Columns(self.buffer.shape[1], max(64, 2 * end))
-            target.buffer[:count] = self.buffer[:count]
-            target.used = end
-        target.buffer[count:end] = rows
+        if not is_last:
+            target = Columns()
+            target.blocks = [*self.blocks[: count // BLOCK]]
+            if count % BLOCK:
+                target.blocks.append(self.blocks[count // BLOCK].copy())
+            target.used = count + len(rows)
+        for k in range(0, len(rows)):
+            block, place = divmod(count + k, BLOCK)
+            if block == len(target.blocks):
+                target.blocks.append(np.empty((BLOCK, rows.shape[1])))
+            target.blocks[block][place] = rows[k]
         return target
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"buffer": self.buffer[: self.used].copy(), "used": self.used}
+        return {"blocks": self.blocks, "used": self.used}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())
@@ -197,7 +217,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
             kernel=kernel,
             attempts=attempts,
             looked=marks(self.looked, states, error),
-            _columns=Columns(states),
+            _columns=Columns(),
             _count=0,
             _precision=frozen(np.zeros(states)),
             _weighted=frozen(np.zeros(states)),
@@ -307,7 +327,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def covariance(self, cells: ArrayLike) -> FloatArray:
         """Return the covariance [k, k] in m² of some heights given the measurements."""
         at = np.asarray(cells, np.intp)
-        told = self._columns.buffer[: self._count, at]
+        told = self._columns.at(self._count, at)
         return self._prior_rows(at)[:, at] - told.T @ told
 
     def information_gain(self, cells: ArrayLike, variances: ArrayLike) -> float:
@@ -376,10 +396,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
         """Append the columns of measured cells [k], and update means and variances."""
-        held = self._columns.buffer[: self._count]
         rows = self._prior_rows(cells)
-        if self._count:
-            rows = rows - held[:, cells].T @ held
+        for block in self._columns.first(self._count):
+            rows = rows - block[:, cells].T @ block
         matrix = rows[:, cells]
         matrix.flat[:: len(cells) + 1] += errors
         try:
