@@ -42,8 +42,8 @@ def row_of(seed: int, cells: int = 6) -> tuple[CorrelatedTerrainBelief, np.rando
     """Return a belief about a row of cells with some of them measured."""
     rng = np.random.default_rng(seed)
     kernel = Matern(rng.uniform(0.05, 1.0), rng.uniform(1.0, 8.0), rng.choice([1.5, 2.5]))
-    slopes = {"climb": rng.uniform(15.0, 40.0), "descend": rng.uniform(15.0, 40.0)}
-    belief = CorrelatedTerrainBelief((1, cells), kernel, cell=1.0, **slopes)
+    climb, descend = rng.uniform(15.0, 40.0, 2)
+    belief = CorrelatedTerrainBelief((1, cells), kernel, 0.0, 1.0, climb, descend)
     seen = rng.choice(cells, rng.integers(0, 3), replace=False)
     noise = np.full(len(seen), 0.01)
     return belief.update(Heights(seen, rng.normal(0.0, 0.3, len(seen)), noise)), rng
