@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.arrays import frozen, set_fields
 from homeward.beliefs.corrections import Correction
+from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.errors import InvalidProblemError
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
@@ -20,7 +20,7 @@ from homeward.words import EVALUATORS, VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.planning.held import Proposal
 
 
@@ -45,17 +45,6 @@ class Evaluator(StrEnum):
     PAIRS = "pairs"  # the same, bounded by what is known of pairs of moves
     CORRECTION = "correction"  # on the mean model, by the plan's correction
     UNION = "union"  # 1 less the sum of the probabilities that a move never works
-
-
-class ActionEvidence(NamedTuple):
-    """The numbers of taking one action now and following the plan afterwards."""
-
-    action: int
-    leaves: float  # probability that the state changes
-    exploration: float  # discounted reward plus bonus, on the mean model
-    safety: tuple[float, ...]  # per criterion, the corrected bound
-    weight: float  # weight of the policies in the mixture that start with it
-    verdict: Verdict
 
 
 class Evidence(Sequence[ActionEvidence]):
@@ -87,32 +76,11 @@ class Evidence(Sequence[ActionEvidence]):
         return tuple, (self._all,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CriterionEvidence:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CriterionEvidence(CriterionClaims):
     """The bounds that a plan proves for one criterion, and its return policy."""
 
-    name: str
-    level: float  # δ
-    bound: float  # proven lower bound on the mixture's probability, or on what it earns
-    kept_bound: float  # the same of the part that starts with the chosen action
-    multiplier: float  # λ: exploration value that one unit of `bound` costs
-    home: IntArray  # [n] states; empty if no way home is required
-    way_home: FloatArray  # [S] v, a lower bound on the probability of returning
-    return_policy: IntArray  # [S] action, −1 to give up or at home; if limited, with all steps left
-    kind: Literal["return", "stay", "earn"] = "return"
-    unit: float = 1.0  # 1 for a probability; else the range of what can be earned
-    allowed: BoolArray | None = None  # [S, A] the set to stay inside
-    within: int | None = None  # steps that the way home may take
-    return_layers: IntArray | None = None  # [L, S] return policies by steps left
-    return_since: IntArray | None = None  # [L] least number of steps left at which each is followed
     span: float = 1.0  # expected steps until recall
-    evaluator: Evaluator = Evaluator.CORRECTION  # what proves `bound` and `kept_bound`
-    corrected: float = np.nan  # the corrected bound, by which the plan was chosen; else `bound`
-    kept_corrected: float = np.nan  # the same of the part that starts with the chosen action
-
-    def __post_init__(self) -> None:
-        if np.isnan(self.corrected):
-            set_fields(self, corrected=self.bound, kept_corrected=self.kept_bound)
 
     @property
     def kept(self) -> bool:
@@ -137,41 +105,12 @@ class CriterionEvidence:
         return policy
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan(PlanClaims):
     """One decision, its policies, and the values and bounds that they prove."""
 
-    state: int
-    action: int  # what to do now
-    status: Status
-    weights: FloatArray  # [J] probability of each outbound policy; one is drawn, once
-    outbound: IntArray  # [J, S]; [J, n, S], by step, where the recall is fixed
-    exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
-    upper_bound: float  # on the value of every safe mixture; −inf if none is safe
-    gap: float  # upper_bound − exploration_value
-    kept_weights: FloatArray  # [J'] the part of the plan that starts with the action
-    kept_outbound: IntArray  # [J', S] or [J', n, S]
-    kept_value: float  # exploration value of that part
     criteria: tuple[CriterionEvidence, ...]
-    evidence: Sequence[ActionEvidence]  # per action, in the current state
-    correction: Correction
-    discount: float
-    method: str  # the solver: "columns" or "lp"
-    rounds: int  # ordinary MDPs solved (or LP iterations)
-    bonus_left: bool  # some state-action has a positive bonus
-    worthless: bool  # the best safe plan has no value
-    waits: bool  # the action neither moves nor earns bonus, or has no value
-    state_names: tuple[str, ...] | None = None
-    action_names: tuple[str, ...] | None = None
-    afterwards: IntArray | None = None  # [S] or [n, S] policy once a set is left
-    steps: int | None = None  # until recall if that is fixed; else it comes with probability 1 − γ
-    conflict: tuple[int, ...] = ()  # if infeasible: fewest criteria that can't be kept together
     proposal: Proposal | None = None  # what the rate explorer pursues
-
-    def __post_init__(self) -> None:
-        for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def keeps_all(self) -> bool:
@@ -205,14 +144,6 @@ class Plan:
                 return criterion
         what = " that asks for a way home" if self.criteria else ", so it keeps no way home"
         raise InvalidProblemError(f"the plan has no criterion{what}")
-
-    def action_name(self, action: int) -> str:
-        """Return the name of an action."""
-        return self.action_names[action] if self.action_names else f"action {action}"
-
-    def state_name(self, state: int) -> str:
-        """Return the name of a state."""
-        return self.state_names[state] if self.state_names else f"state {state}"
 
     def explain(self) -> str:
         """Return text: the decision, the proven bounds, and why no other action was taken."""
