@@ -128,5 +128,5 @@ class PlanClaims:
 
     def __str__(self) -> str:
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
-        lines += [f"{c.name}: {c.bound:.6g}, asked for {c.level:g}" for c in self.criteria]
+        lines += [f"{c.name}: at least {c.bound:.6g} (required {c.level:g})" for c in self.criteria]
         return "\n".join(lines)

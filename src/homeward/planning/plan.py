@@ -151,19 +151,19 @@ class Plan(PlanClaims):
         if self.proposal is not None:
             return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-            lines.append(f"The solver met {self.status}: the bounds hold, better plans may exist.")
+            lines.append(f"Solver status: {self.status}. The bounds hold; better plans may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append(f"No policy keeps {self._conflict()}{self._closest()}")
+            lines.append(f"No policy meets {self._conflict()}{self._closest()}")
         else:
             lines.append(
-                f"It is worth {self.exploration_value:.6g} to explore like this; "
-                f"no safe plan is worth more than {self.upper_bound:.6g} ({self.status})."
+                f"Its exploration value is {self.exploration_value:.6g}; "
+                f"no safe plan has more than {self.upper_bound:.6g} ({self.status})."
             )
         if not self.criteria:
-            lines.append("Nothing is kept safe: there is no criterion.")
+            lines.append("Nothing is guaranteed, since there is no criterion.")
         lines.extend(self._proven(c) for c in self.criteria)
         if self.afterwards is not None:
-            lines.append("Outside the set it explores freely; nothing counts for safety then.")
+            lines.append("Outside the set it explores freely, and no criterion counts.")
         mixed = [e for e in self.evidence if e.weight > 0]
         if len(mixed) > 1:
             shares = ", ".join(f"{self.action_name(e.action)} {e.weight:.3g}" for e in mixed)
@@ -171,37 +171,39 @@ class Plan(PlanClaims):
         if len(mixed) > 1 or mixed[0].action != self.action:
             kept = " and ".join(_number(c, c.kept_bound) for c in self.criteria)
             lines.append(
-                f"Safety decides for {self.action_name(self.action)}; what starts with it is "
-                f"worth {_plain(self.kept_value):.6g} and keeps {kept or 'nothing'}."
+                f"The policies that start with {self.action_name(self.action)} are the safest: "
+                f"value {_plain(self.kept_value):.6g}, bound {kept or 'none'}."
             )
         if not self.keeps_all and self.status is not Status.INFEASIBLE:
-            lines.append("No single action keeps every level; only the draw does.")
+            lines.append("No single first action meets every level; only the mixture does.")
         return "\n".join([*lines, *self._table()])
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
         """Return lines of text: the proposal's target, gain and steps, and the run's guarantees."""
         end = self.state_name(proposal.path[-1])
-        towards = f"It heads for {end}: " if len(proposal.path) > 1 else ""
+        towards = f"It goes to {end}. " if len(proposal.path) > 1 else ""
         lines = [
-            f"{towards}{proposal.gain:.4g} expected in {proposal.steps:.4g} steps, "
-            f"{proposal.rate:.4g} a step."
+            f"{towards}Expected gain: {proposal.gain:.4g} in {proposal.steps:.4g} steps, "
+            f"{proposal.rate:.4g} per step."
         ]
         if self.method == "earn":
-            lines = [f"Nothing is worth learning; it earns {proposal.rate:.4g} a step."]
+            lines = [f"No information is worth its steps; it earns {proposal.rate:.4g} per step."]
         for c in self.criteria:
             said = "no action that leaves it"
             if c.kind == "return":
-                kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
+                kept = f"at least {floored(c.bound)} for the whole run (required {c.level:g})"
                 proof = EVALUATORS[c.evaluator].format(correction=self.correction)
-                said = f"{kept}, from here alone {floored(c.way_home[self.state])} ({proof})"
+                said = f"{kept}, {floored(c.way_home[self.state])} from here ({proof})"
             lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
         return lines
 
     def _closest(self) -> str:
         """Return the end of the sentence on an infeasible plan: what this one is."""
         if self.keeps_all:
-            return f" by the {self.correction} correction; evaluated as below, this one does."
-        return "; this one comes closest."
+            return (
+                f" by the {self.correction} correction, but this plan does by the evaluation below."
+            )
+        return "; this plan has the least shortfall."
 
     def _conflict(self) -> str:
         """Return text that names the criteria which can't be met together."""
@@ -211,7 +213,7 @@ class Plan(PlanClaims):
         *others, last = (f"“{c.name}” at {c.level:g}" for c in asked)
         if not others:
             return f"{last}, even alone"
-        return f"{', '.join(others)} and {last} together, though any fewer could be kept"
+        return f"{', '.join(others)} and {last} together, but any fewer can be met"
 
     def _proven(self, c: CriterionEvidence) -> str:
         """Return the sentence on the proven bound of a criterion."""
@@ -225,14 +227,14 @@ class Plan(PlanClaims):
             more, cost = ("unit", 1.0) if c.kind == "earn" else ("percent", 0.01)
             price = f"; one more {more} would cost {c.multiplier * cost:.3g}"
         if c.kind == "earn":
-            when = "Until it is called off" if self.steps is None else f"In {self.steps} steps"
-            said = f"{when}: earn {_number(c, c.bound)} or more, as expected"
+            when = "Until the recall" if self.steps is None else f"In {self.steps} steps"
+            said = f"{when}: earn at least {_number(c, c.bound)} in expectation"
         else:
-            when = "Called off at any time" if c.kind == "return" else "Until it is called off"
+            when = "If recalled at any time" if c.kind == "return" else "Until the recall"
             if self.steps is not None:
-                when = f"{'Called off after' if c.kind == 'return' else 'For'} {self.steps} steps"
+                when = f"{'If recalled after' if c.kind == 'return' else 'For'} {self.steps} steps"
             said = f"{when}: {c.name} with probability at least {_number(c, c.bound)}"
-        return f"{said}, asked for {c.level:g}; {proof}{price}."
+        return f"{said} (required {c.level:g}); {proof}{price}."
 
     def _table(self) -> list[str]:
         """Return the evidence on the actions as a text table."""
