@@ -83,7 +83,19 @@ class Attempts:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"move {pair} (s·A + a) {was} before, but {now} now")
-        return Attempts(np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked))
+        new = object.__new__(Attempts)  # skips the checks
+        pairs, outcomes = np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked)
+        set_fields(new, pairs=frozen(pairs), worked=frozen(outcomes))
+        return new
+
+    def among(self, pairs: IntArray) -> Attempts:
+        """Return the attempts of the given pairs, ascending."""
+        at = np.searchsorted(self.pairs, pairs)
+        found = at[at < len(self.pairs)]
+        found = found[self.pairs[found] == pairs[: len(found)]]
+        new = object.__new__(Attempts)
+        set_fields(new, pairs=self.pairs[found], worked=self.worked[found])
+        return new
 
 
 class Edges(NamedTuple):

@@ -327,8 +327,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def _learn(self, seen: Heights) -> None:
         """Condition this new version on measured heights."""
         floor = np.maximum(self.variance, self._least_variance)
-        mask = np.zeros(len(floor), dtype=bool)
-        seen.take_in(self.blocked, self.height.copy(), floor, mask)  # raises if they are invalid
+        seen.posterior(self.blocked, self.height, floor)  # raises if they are invalid
         told = np.isfinite(seen.variances)
         cells, values, errors = seen.cells[told], seen.heights[told], seen.variances[told]
         if not len(cells):
