@@ -46,7 +46,9 @@ def graph_of(
     belief: Any, model: Moves, correction: Correction | None, allowed: BoolArray = EVERYWHERE
 ) -> Graph:
     """Return the mean graph with the risk that each edge never works."""
-    success, bounded, least = model.success, np.empty(0, np.int64), np.empty(0)
+    success = model.success
+    bounded: IntArray = np.empty(0, np.int64)
+    least: FloatArray = np.empty(0)
     if not is_default_zero(model.reward):
         success = np.where(np.isfinite(model.reward), success, 0.0)
     if correction is Correction.NAIVE:
@@ -64,7 +66,9 @@ def graph_of(
                 blocked = np.minimum(blocked, 1.0 - model.success)
             blocked = np.clip(blocked, 0.0, 1.0)
         if blocked is not declared:
-            known = 1.0 * (model.success <= 0.0) if declared is None else declared
+            known: FloatArray = (
+                np.where(model.success <= 0.0, 1.0, 0.0) if declared is None else declared
+            )
             if isinstance(belief, BoundedMoves):
                 known = 1.0 - belief.success_bounds()[1]
             bounded = np.flatnonzero(known != blocked)
