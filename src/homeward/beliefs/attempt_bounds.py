@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from homeward.beliefs import height_kernels as kernels
-from homeward.beliefs.attempts import SURE, Attempts, Components, Edges, components_of, witness
+from homeward.beliefs.attempts import SURE, Attempts, Components, components_of, edges_of, witness
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 from homeward.errors import InvalidBeliefError
@@ -77,13 +77,6 @@ class HeightBounds(NamedTuple):
     inner: FloatArray  # [m] mass of a subset of a free cell's heights that agree with A
 
 
-def edges_of(attempts: Attempts, dest: IntArray, ground: Ground) -> Edges:
-    """Return attempts [n] as constraints on heights; `dest` [S, A] are the destinations."""
-    state, action = np.divmod(attempts.pairs, len(STEPS))
-    end = dest[state, action].astype(np.int64)
-    return Edges(state, end, *ground.limits(state, action), attempts.worked)
-
-
 def move_bounds(
     informative: IntArray, attempts: Attempts, dest: IntArray, ground: Ground
 ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -120,17 +113,17 @@ def _height_bounds(
     An outcome is informative if its doubt exceeds `SURE`, either given the measurements alone or
     given also the informative outcomes at its cells.
     """
-    found, more = informative[:0], informative
+    found, more, limits = informative[:0], informative, (ground.descend, ground.climb)
     while len(found) < len(more):
         found = more
-        parts = components_of(edges_of(attempts.among(found), dest, ground))
+        parts = components_of(edges_of(attempts.among(found), dest, limits))
         cells = parts.cells
         centre, deviation = ground.height[cells], np.sqrt(ground.variance[cells])
         low, high = witness(parts, centre, deviation)
         share = mass((low - centre) / deviation, (high - centre) / deviation)
         log_mass = np.full(parts.number, -1e-9)
         near = attempts.among(kernels.moves_at(cells, ground.rows, ground.columns))
-        edges, doubt = edges_of(near, dest, ground), np.empty(len(near))
+        edges, doubt = edges_of(near, dest, limits), np.empty(len(near))
         kernels.doubts(edges, ground.height, ground.variance, doubt)
         with np.errstate(divide="ignore", over="ignore"):
             np.add.at(log_mass, parts.label, np.log(share))

@@ -118,6 +118,18 @@ class Edges(NamedTuple):
         return found
 
 
+def edges_of(attempts: Attempts, dest: IntArray, limits: tuple[FloatArray, FloatArray]) -> Edges:
+    """Return attempts [n] as constraints on heights.
+
+    `dest` [S, A] are the destinations, and `limits` the largest drop and rise of moves in m, [S, A]
+    or [1, A] if alike everywhere.
+    """
+    actions = dest.shape[1]
+    state, action = np.divmod(attempts.pairs, actions)
+    drop, rise = (limit[np.minimum(state, len(limit) - 1), action] for limit in limits)
+    return Edges(state, dest[state, action].astype(np.int64), drop, rise, attempts.worked)
+
+
 class Components(NamedTuple):
     """The informative outcomes, the cells that they touch, and the component of each cell."""
 
