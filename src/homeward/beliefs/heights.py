@@ -253,7 +253,7 @@ class TerrainBelief(SlopeBelief):
         if exact:
             low = high = known.copy()
         else:
-            dest, ground = grid_graph(*self.shape).dest, self._ground
+            dest, ground = grid_graph(*self.shape).dest, self.ground
             low, high = move_bounds(known, dest, self._edges, self._doubt, ground)
         for bound in (low, high):
             bound.ravel()[pairs] = self.attempts.worked
@@ -270,7 +270,7 @@ class TerrainBelief(SlopeBelief):
                 f"state · {len(STEPS)} + action below {dest.size}"
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        ground, end = self._ground, dest[state, action].astype(np.int64)
+        ground, end = self.ground, dest[state, action].astype(np.int64)
         return Edges(state, end, *ground.limits(state, action), self.attempts.worked)
 
     @cached_property
@@ -281,6 +281,14 @@ class TerrainBelief(SlopeBelief):
             kernels.doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
+    @property
+    def entangled(self) -> BoolArray:
+        """Mask [S] of the cells of informative attempts: their heights are not independent."""
+        mask = np.zeros(len(self.height), dtype=bool)
+        for cells in self._edges[:2]:
+            mask[cells[self._doubt > SURE]] = True
+        return mask
+
     @cached_property
     def _success(self) -> FloatArray:
         """Success probability [S, A] of each move, by measurements alone."""
@@ -290,13 +298,14 @@ class TerrainBelief(SlopeBelief):
         else:
             success, changed = np.ones((len(self.height), len(STEPS))), np.ones_like(self.blocked)
         if changed.all() and success.size >= PARALLEL_SIZE:
-            kernels.fill(self._ground, success)
+            kernels.fill(self.ground, success)
         else:
-            kernels.refresh(self._ground, changed, success)
+            kernels.refresh(self.ground, changed, success)
         return frozen(success)
 
     @property
-    def _ground(self) -> kernels.Ground:
+    def ground(self) -> kernels.Ground:
+        """Heights and variances by measurements alone, and the limits of every move."""
         if self.limits is None:
             tall, wide = self.size
             length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
@@ -354,7 +363,7 @@ class TerrainBelief(SlopeBelief):
         try:
             attempts = self.attempts.with_outcome(pair, worked)
             ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self._ground.limits(*ways)
+            (drop, drop_back), (rise, rise_back) = self.ground.limits(*ways)
             if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
@@ -372,7 +381,7 @@ class TerrainBelief(SlopeBelief):
     def model_of(self, heights: ArrayLike) -> Moves:
         """Return the model of a world with these heights [S]: each move works or does not."""
         known = _finite(heights, "the height", self.blocked)
-        graph, ground = grid_graph(*self.shape), self._ground
+        graph, ground = grid_graph(*self.shape), self.ground
         open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
         rise = open_heights[graph.dest] - open_heights[:, None]
         works = (-ground.descend <= rise) & (rise <= ground.climb)
