@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OUTPUTS = (
-    *("map.png", "path.geojson", "path_points.geojson", "summary.json", "summary.md"),
-    *("terrain.qml", "terrain.tif", "way_home.geojson", "way_home.gpx", "way_home_probability.tif"),
+    *("map.png", "path.geojson", "path.kml", "path_points.geojson", "summary.json", "summary.md"),
+    *("terrain.qml", "terrain.tif", "way_home.geojson", "way_home.gpx", "way_home.kml"),
+    "way_home_probability.tif",
 )
 KEYS = (
     "status",

@@ -125,6 +125,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     if safe is not None:
         for line in describe_bounds(safe, facts["criteria"]):
             say(line)
+    for caution in facts.get("cautions", ()):
+        say(f"caution: {caution}")
     if facts.get("infeasible_steps"):
         say(f"steps in which no policy met all criteria: {facts['infeasible_steps']:,}")
     if facts.get("conflict"):

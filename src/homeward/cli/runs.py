@@ -10,7 +10,7 @@ import typer
 
 from homeward.cli import running
 from homeward.cli.options import Json, find_modules_here
-from homeward.cli.show import say, say_json, show
+from homeward.cli.show import check_writable, say, say_json, show
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
@@ -155,13 +155,34 @@ def draw(
 def export(
     directory: Directory,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="File of the table: .csv, .parquet or .json.")
-    ] = Path("steps.csv"),
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the table: .csv, .parquet or .json; of a way home: .geojson, .gpx, .kml.",
+            show_default="steps.csv, or way_home.geojson",
+        ),
+    ] = None,
+    way_home: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP|all",
+            help="Write the way home after this step instead, or after every step.",
+        ),
+    ] = None,
 ) -> None:
     """Write the steps of a run as a table of states, actions, values and bounds.
 
-    Example: homeward runs export runs/first --out first.csv
+    With --way-home, write the way home from where the explorer was after a step, by what it knew
+    then, with the proven probability.
+
+    Examples: homeward runs export runs/first --out first.csv
+
+    homeward runs export runs/first --way-home 120 --out back.kml
     """
+    if way_home is not None:
+        _export_ways(directory, way_home, Path("way_home.geojson") if out is None else out)
+        return
+    out = Path("steps.csv") if out is None else out
     from homeward.files import replace_json
     from homeward.runs import Run
     from homeward.studies.table import Table, check_table, write_table
@@ -184,6 +205,23 @@ def export(
         columns = tuple(rows[0]) if rows else plain
         write_table(Table(columns, tuple(tuple(row.values()) for row in rows)), out)
     say(f"{out}: {len(rows)} step{'s' * (len(rows) != 1)}")
+
+
+def _export_ways(directory: Path, step: str, out: Path) -> None:
+    """Write the way home after a step, or after every step."""
+    from homeward.errors import InvalidInputError
+    from homeward.runs import Run
+
+    find_modules_here()
+    run = Run.open(directory)
+    write = running.kind_of(run).write_ways
+    if write is None:
+        raise InvalidInputError(f"{directory}: a {run.kind} run has no way home on a map")
+    if step != "all" and not step.isdecimal():
+        raise InvalidInputError(f"--way-home is {step!r}, expected a number of steps or all")
+    check_writable(out, (".geojson", ".gpx", ".kml"), "a way home")
+    count = write(run, None if step == "all" else int(step), out)
+    say(f"{out}: {count} way{'s' * (count != 1)} home")
 
 
 def _row(run: Run) -> dict[str, Any]:

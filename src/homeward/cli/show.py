@@ -92,11 +92,15 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120)
 
 
-def check_writable(out: Path) -> None:
-    """Raise if a figure can't be written to `out`; call it before the work."""
-    kinds = (".png", ".pdf", ".svg")
+def check_writable(
+    out: Path, kinds: tuple[str, ...] = (".png", ".pdf", ".svg"), what: str = "a figure"
+) -> None:
+    """Raise if a file of one of these `kinds` can't be written to `out`; call it before the work.
+
+    `what` is in the file.
+    """
     if out.suffix.lower() not in kinds:
-        raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")
+        raise InvalidFileError(f"{out}: {what} can be written as {', '.join(kinds)}")
     if not out.parent.is_dir():
         raise InvalidFileError(f"{out}: there is no folder {out.parent}")
     if out.is_dir() or not os.access(out.parent, os.W_OK):

@@ -32,6 +32,7 @@ from homeward.planning.returns import returns_of, way_home_of
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.safety.criterion import state_name
 from homeward.safety.return_home import return_name
+from homeward.solvers.threads import on_one_thread
 from homeward.words import Remainder
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Guide:
         self.floor = floor
         self.search: RateSearch | GeneralSearch | None = None  # made from the first belief
 
+    @on_one_thread
     def open(self, belief: Belief) -> Held:
         """Return the state of a run before its first step: the return from the start is paid."""
         model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
@@ -167,6 +169,7 @@ class Guide:
         """Whether the return policies are planned again after each observation."""
         return not isinstance(self.search, RateSearch)
 
+    @on_one_thread
     def after(self, belief: Belief, held: Held) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 

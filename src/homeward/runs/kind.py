@@ -149,6 +149,9 @@ class Kind:
     live
         Function from a valid configuration to a function of the explorer, which returns texts on
         the progress of the run and a map for a terminal ("" if there is no map).
+    write_ways
+        Writes the ways home after a step of a run, or after every step if it is None, to a file;
+        returns the number of ways.
     scene
         Function from a setup to the `homeward.replay.Scene` with its map layers.
     kept_layers
@@ -177,6 +180,7 @@ class Kind:
     draw: Callable[[Run, Path], None] | None = None
     film: Callable[[Run, Path], None] | None = None
     live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
+    write_ways: Callable[[Run, int | None, Path], int] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None

@@ -21,11 +21,11 @@ from homeward.arrays import indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import replace_file
 from homeward.terrain.elevation import to_map
-from homeward.terrain.gdal import need_rasterio, to_degrees, told
+from homeward.terrain.gdal import need_rasterio, radius_of, to_degrees, told
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
 """Coordinate system of a terrain without one."""
+
+KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}
+"""Radii in m, from and to, of the bodies that KML names; without a name it is Earth."""
 
 CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
 
@@ -137,7 +140,11 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
 
 
 def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
-    """Return a QGIS style (QML) that colours band 1 of a raster between two values."""
+    """Return a QGIS style (QML) that colours band 1 of a raster between two values.
+
+    It has what QGIS reads of a renderer (``QgsColorRampShader::readXml``): without the least and
+    the largest value in the shader as well, QGIS would take both for 0.
+    """
     values = np.linspace(low, high, len(colours)).tolist()
     ends = f'classificationMin="{low!r}" classificationMax="{high!r}"'
     items = [
@@ -148,9 +155,11 @@ def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
         "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>",
         '<qgis version="3.0.0" styleCategories="Symbology">',
         "  <pipe>",
-        f'    <rasterrenderer type="singlebandpseudocolor" band="1" opacity="1" {ends}>',
+        '    <rasterrenderer type="singlebandpseudocolor" band="1" alphaBand="-1" opacity="1" '
+        f"{ends}>",
         "      <rastershader>",
-        '        <colorrampshader colorRampType="INTERPOLATED" clip="0">',
+        '        <colorrampshader colorRampType="INTERPOLATED" classificationMode="1" clip="0" '
+        f'minimumValue="{low!r}" maximumValue="{high!r}">',
         *items,
         "        </colorrampshader>",
         "      </rastershader>",
@@ -172,8 +181,6 @@ def route_gpx(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str
         '<gpx version="1.1" creator="homeward" xmlns="http://www.topografix.com/GPX/1/1">',
     ]
     for about, places in routes:
-        x, y, z = zip(*places, strict=True)
-        longitudes, latitudes = to_degrees(crs, x, y)
         lines += [
             "  <rte>",
             f"    <name>{escape(name)}</name>",
@@ -181,10 +188,48 @@ def route_gpx(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str
         ]
         lines += [
             f'    <rtept lat="{lat:.9f}" lon="{lon:.9f}"><ele>{height:.3f}</ele></rtept>'
-            for lat, lon, height in zip(latitudes, longitudes, z, strict=True)
+            for lon, lat, height in _in_degrees(places, crs)
         ]
         lines.append("  </rte>")
     return "\n".join([*lines, "</gpx>", ""])
+
+
+def route_kml(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str, crs: str) -> str:
+    """Return routes as KML 2.2, each a line on the ground; arguments and degrees as in `route_gpx`.
+
+    A hint names the body, which Google Earth shows for Mars and the Moon.
+    """
+    radius = radius_of(crs)
+    body = next((b for b, (low, high) in KML_BODIES.items() if low < radius < high), None)
+    hint = "" if body is None else f' hint="target={body}"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<kml xmlns="http://www.opengis.net/kml/2.2"{hint}>',
+        "  <Document>",
+        f"    <name>{escape(name)}</name>",
+    ]
+    for about, places in routes:
+        corners = " ".join(f"{x:.9f},{y:.9f},{z:.3f}" for x, y, z in _in_degrees(places, crs))
+        lines += [
+            "    <Placemark>",
+            f"      <name>{escape(about)}</name>",
+            "      <LineString>",
+            "        <altitudeMode>clampToGround</altitudeMode>",
+            f"        <coordinates>{corners}</coordinates>",
+            "      </LineString>",
+            "    </Placemark>",
+        ]
+    return "\n".join([*lines, "  </Document>", "</kml>", ""])
+
+
+def _in_degrees(
+    places: Sequence[Sequence[float]], crs: str
+) -> Iterator[tuple[float, float, float]]:
+    """Return longitudes from −180 to 180, latitudes and heights of map coordinates [n, 3]."""
+    x, y, z = zip(*places, strict=True)
+    longitudes, latitudes = to_degrees(crs, x, y)
+    around = [(lon + 180.0) % 360.0 - 180.0 for lon in longitudes]
+    return zip(around, latitudes, z, strict=True)
 
 
 def crs_name(wkt: str | None) -> str:

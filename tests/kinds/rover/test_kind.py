@@ -402,3 +402,7 @@ def test_a_cell_below_the_pixel_size_is_refused_with_both_sizes(tmp_path: Path) 
     with pytest.raises(InvalidInputError, match=r"a cell of 4 m is smaller .* 10 x 10 m"):
         Run.create(tmp_path / "small", "rover", {**config, "cell": 4.0})
     Run.create(tmp_path / "whole", "rover", {**config, "cell": 9.9})
+    coarse = {**config, "pixel": 30.0}
+    with pytest.raises(InvalidInputError, match=r"a cell of 20 m is smaller .* 30 x 30 m"):
+        Run.create(tmp_path / "default", "rover", {**coarse, "cell": 20.0})
+    assert Run.create(tmp_path / "pixels", "rover", coarse).config["cell"] == 30.0

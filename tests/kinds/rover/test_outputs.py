@@ -15,16 +15,14 @@ from homeward.files import read_json
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, make, prior_of
 from homeward.kinds.rover.outputs import (
-    FACTS,
-    command_of,
     distance_of,
     facts_of,
     is_seen,
     path_of,
     return_bound,
-    summary_of,
     write_products,
 )
+from homeward.kinds.rover.summary import FACTS, command_of, summary_of
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.solvers.reach import reached
@@ -90,6 +88,8 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "terrain.qml",
         "way_home.geojson",
         "way_home.gpx",
+        "way_home.kml",
+        "path.kml",
         "way_home_probability.tif",
         "summary.md",
         "summary.json",
@@ -148,6 +148,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "known_to_10cm": (known <= 0.1).mean(),
         "criteria": [{"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}],
         "infeasible_steps": 0,
+        "cautions": [],
         "why": why_ended(End.STEPS, 25),
         "conflict": None,
         "missing": None,
@@ -211,6 +212,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
             "known_to_10cm",
             "criteria",
             "infeasible_steps",
+            "cautions",
         ),
         *("why", "conflict", "missing"),
     )

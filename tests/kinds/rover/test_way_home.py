@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 import rasterio
 from tests.terrain.planetary import MARS, write_raster
+from typer.testing import CliRunner
 
+from homeward.cli.app import app
+from homeward.errors import InvalidInputError
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
 from homeward.runs import Run
@@ -20,8 +23,9 @@ if TYPE_CHECKING:
 
 FILES = (
     *("path_points.geojson", "way_home.geojson", "way_home.gpx"),
-    *("way_home_probability.tif", "terrain.qml"),
+    *("way_home_probability.tif", "terrain.qml", "path.kml", "way_home.kml"),
 )
+KML = "{http://www.opengis.net/kml/2.2}"
 
 
 def explored(folder: Path, ground: str, parts: int = 1, **more: Any) -> Run:
@@ -71,6 +75,13 @@ def test_the_way_home_leads_from_the_end_to_the_start(tmp_path: Path, ground: st
     radius = 3_396_190.0  # of Mars; the map is true at the equator, around 180°
     expected = [(np.degrees(x / radius) - 180.0, np.degrees(y / radius)) for x, y, _ in line]
     np.testing.assert_allclose(found, expected, atol=2e-9)
+    for name, there in (("way_home", line), ("path", path[0]["geometry"]["coordinates"])):
+        root = ET.fromstring((run.directory / f"{name}.kml").read_text())
+        assert root.get("hint") == "target=mars"
+        corners = root.findtext(f".//{KML}coordinates", "").split()
+        drawn = [tuple(map(float, corner.split(",")[:2])) for corner in corners]
+        degrees = [(np.degrees(p[0] / radius) - 180.0, np.degrees(p[1] / radius)) for p in there]
+        np.testing.assert_allclose(drawn, degrees, atol=2e-9)
     text = (run.directory / "summary.md").read_text()
     assert all(f"`{name}`" in text for name in FILES)
 
@@ -93,9 +104,17 @@ def test_the_style_covers_the_heights_of_the_terrain(tmp_path: Path) -> None:
     run = explored(tmp_path, "driven")
     with rasterio.open(run.directory / "terrain.tif") as written:
         heights = written.read(1)
+        assert written.descriptions[0] == "height (m)"
     root = ET.fromstring((run.directory / "terrain.qml").read_text())
     items = [float(item.get("value", "")) for item in root.iter("item")]
     assert items == sorted(items)
+    (renderer,), (shader,) = root.iter("rasterrenderer"), root.iter("colorrampshader")
+    assert (renderer.get("band"), renderer.get("type")) == ("1", "singlebandpseudocolor")
+    for part, first, last in (
+        (renderer, "classificationMin", "classificationMax"),
+        (shader, "minimumValue", "maximumValue"),
+    ):
+        assert [float(part.get(name, "0")) for name in (first, last)] == [items[0], items[-1]]
     ends = [float(np.nanmin(heights)), float(np.nanmax(heights))]
     np.testing.assert_allclose([items[0], items[-1]], ends, rtol=1e-6)
 
@@ -104,6 +123,62 @@ def test_the_files_are_the_same_however_often_the_run_was_stopped(tmp_path: Path
     one, other = (explored(tmp_path, "driven", parts).directory for parts in (1, 4))
     for name in FILES:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_the_way_home_can_be_had_from_every_step(tmp_path: Path) -> None:
+    run = explored(tmp_path, "driven")
+    for out in ("one.geojson", "all.geojson", "all.gpx", "all.kml"):
+        step = "all" if out.startswith("all") else "3"
+        given = ["runs", "export", str(run.directory), "--way-home", step, "--out"]
+        said = CliRunner().invoke(app, [*given, str(tmp_path / out)])
+        assert said.exit_code == 0, said.output
+    one, every = (
+        json.loads((tmp_path / f"{name}.geojson").read_text())["features"]
+        for name in ("one", "all")
+    )
+    assert [feature["properties"]["step"] for feature in every] == list(range(7))
+    assert one == [every[3]]
+    end = json.loads((run.directory / "way_home.geojson").read_text())["features"][0]
+    assert every[-1]["geometry"] == end["geometry"]
+    states = [record.next_state for record in run.records()]
+    cells = cells_of(RoverConfig.model_validate_json(json.dumps(run.config)))
+    for feature, state in zip(every[1:], states, strict=True):
+        x, y, _ = feature["geometry"]["coordinates"][0]
+        assert cells.cell_of(x, y) == divmod(state, cells.shape[1])
+    routes = ET.fromstring((tmp_path / "all.gpx").read_text())
+    lines = ET.fromstring((tmp_path / "all.kml").read_text())
+    assert len(list(routes)) == len(list(lines.iter(f"{KML}Placemark"))) == 7
+
+
+@pytest.mark.parametrize(
+    ("step", "out", "said"),
+    [
+        ("7", "x.gpx", "there is no step 7"),
+        ("-1", "x.gpx", "expected a number of steps or all"),
+        ("0", "x.csv", "a way home can be written as .geojson, .gpx, .kml"),
+    ],
+)
+def test_a_way_home_that_is_not_there_is_refused(
+    tmp_path: Path, step: str, out: str, said: str
+) -> None:
+    run = explored(tmp_path, "paper")
+    given = ["runs", "export", str(run.directory), f"--way-home={step}", "--out", out]
+    refusal = CliRunner().invoke(app, given).exception
+    assert isinstance(refusal, InvalidInputError)
+    assert said in str(refusal)
+
+
+def test_without_degrees_the_summary_says_why_there_is_no_gpx(tmp_path: Path) -> None:
+    np.save(tmp_path / "flat.npy", np.zeros((30, 40)))
+    config = {"terrain": str(tmp_path / "flat.npy"), "pixel": 5.0, "cell": 5.0, "limit": 1}
+    run = Run.create(tmp_path / "run", "rover", {**config, "sensor_range": 6.0})
+    run.resume()
+    assert not list(run.directory.glob("*.gpx")) + list(run.directory.glob("*.kml"))
+    text = (run.directory / "summary.md").read_text()
+    assert "There is no `way_home.gpx`, `way_home.kml` or `path.kml`: flat.npy is on no map" in text
+    assert "**Caution**: the sensor reaches 6 m, less than the 7.07 m to a diagonal" in text
+    given = ["runs", "export", str(run.directory), "--way-home", "0", "--out", "way.kml"]
+    assert "no longitudes and latitudes" in str(CliRunner().invoke(app, given).exception)
 
 
 def test_each_base_has_its_way(tmp_path: Path) -> None:

@@ -102,7 +102,8 @@ class RoverConfig(SafeConfig):
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
         "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
-    cell: Annotated[Positive, Field(description="Side of a cell in m.")] = 20.0
+    cell: Annotated[Positive, Field(description="Side of a cell in m."),
+        Option(unset="20, or a pixel if that is larger")] = 20.0
     blur: Annotated[float, Field(
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
     error: Annotated[str | float, BeforeValidator(_error_of), Field(

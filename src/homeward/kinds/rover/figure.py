@@ -25,7 +25,8 @@ from homeward.kinds.outcome import is_stranded
 from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
-from homeward.kinds.rover.outputs import GROUND_COLOURS, distance_of, path_of
+from homeward.kinds.rover.outputs import distance_of, path_of
+from homeward.kinds.rover.summary import GROUND_COLOURS
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (

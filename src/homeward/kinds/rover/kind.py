@@ -28,8 +28,8 @@ from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
+from homeward.kinds.rover.terrain import cell_side, check_stretch, limits_of, pinned, polygons_of
 from homeward.kinds.rover.terrain import cells_of as cells_of
-from homeward.kinds.rover.terrain import check_cell, check_stretch, limits_of, pinned, polygons_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
@@ -154,7 +154,7 @@ def settle(config: RoverConfig) -> RoverConfig:
     there = config.model_copy(
         update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
     )
-    check_cell(there)
+    there = there.model_copy(update={"cell": cell_side(there)})
     check_stretch(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
@@ -231,6 +231,7 @@ ROVER = Kind(
     draw=deferred("homeward.kinds.rover.figure", "draw_run"),
     film=deferred("homeward.kinds.rover.figure", "film_run"),
     live=live,
+    write_ways=deferred("homeward.kinds.rover.way_home", "write_ways"),
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,

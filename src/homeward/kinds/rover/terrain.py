@@ -169,16 +169,20 @@ def limits_of(config: RoverConfig) -> tuple[FloatArray, FloatArray] | None:
     return frozen(scale * crossings.down - rise), frozen(scale * crossings.up + rise)
 
 
-def check_cell(config: RoverConfig) -> None:
-    """Raise if a cell size that was set for a new run is below the terrain's pixel size."""
-    if config.cell == RoverConfig.model_fields["cell"].default or config.terrain_sha256:
-        return
-    cells, _, (high, wide) = pinned(config)[:3]
-    if config.cell < (1.0 - PIXEL_TOLERANCE) * max(high, wide):
+def cell_side(config: RoverConfig) -> float:
+    """Return the side of a cell in m for a new run; raise if one that was set is below a pixel.
+
+    The default is a pixel where pixels are larger than the default of the configuration.
+    """
+    cells, _, pixel = pinned(config)[:3]
+    if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(pixel):
+        return config.cell
+    if "cell" in config.model_fields_set:
         raise InvalidInputError(
-            f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {high:g} x "
-            f"{wide:g} m: give a cell of {max(high, wide):g} m or more"
+            f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {pixel[0]:g} x "
+            f"{pixel[1]:g} m: give a cell of {max(pixel):.10g} m or more"
         )
+    return max(pixel)
 
 
 def check_stretch(config: RoverConfig) -> None:

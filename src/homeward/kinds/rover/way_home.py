@@ -1,4 +1,4 @@
-"""The way home from the end of a rover's run, and how surely each cell has one.
+"""The way home from the end of a rover's run or any of its steps, and how surely cells have one.
 
 The way follows the return policy with the largest lower bound on the probability of reaching the
 start or the bases, given all that was measured. The bound uses our correction for every explorer,
@@ -7,27 +7,37 @@ so that explorers can be compared.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.heights import TerrainBelief
+from homeward.errors import InvalidInputError
+from homeward.files import replace_file
 from homeward.kinds.outcome import homes_of
+from homeward.kinds.promises import place_of, surely
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
+from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
+from homeward.planning.plan import floored
+from homeward.replay import Replay
+from homeward.runs.config import checked
 from homeward.solvers import solve_return
 from homeward.terrain.elevation import to_map
-from homeward.terrain.writing import crs_member, feature
+from homeward.terrain.gdal import has_degrees
+from homeward.terrain.writing import crs_member, feature, route_gpx, route_kml, write_geojson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs.heights import TerrainBelief
-    from homeward.kinds.rover.config import RoverConfig
-    from homeward.kinds.rover.world import Rover
+    from homeward.runs import Run
     from homeward.runs.log import Record
+    from homeward.terrain import Cells
 
 
 class WaysHome(NamedTuple):
@@ -45,19 +55,19 @@ class Line(NamedTuple):
     step: IntArray  # [n] step that leads to the corner
 
 
-def ways_home(config: RoverConfig, belief: TerrainBelief, world: Rover) -> WaysHome:
-    """Return the ways home from the current state; a home without a proven way has none."""
+def ways_home(config: RoverConfig, belief: TerrainBelief, start: int, state: int) -> WaysHome:
+    """Return the ways home from a state of a run; a home without a proven way has none."""
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
     probability, ways = np.ones(len(belief.height)), []
-    for home in homes_of(config, world.start, belief.shape[1]):
+    for home in homes_of(config, start, belief.shape[1]):
         found = solve_return(model, corrections.returning, np.array(home))
         probability = np.minimum(probability, found.value)
-        if found.value[world.state] > 0.0:
-            way = [world.state]
+        if found.value[state] > 0.0:
+            way = [state]
             while way[-1] not in home:
                 way.append(int(model.dest[way[-1], found.policy[way[-1]]]))
-            ways.append((way, float(found.value[world.state])))
+            ways.append((way, float(found.value[state])))
     return WaysHome(probability, ways)
 
 
@@ -86,16 +96,64 @@ def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
     return places if len(places) > 1 else places * 2
 
 
-def ways_geojson(config: RoverConfig, ways: WaysHome) -> dict[str, Any]:
-    """Return the ways home as a GeoJSON FeatureCollection."""
+def write_ways(run: Run, step: int | None, out: Path) -> int:
+    """Write the ways home after a step of a run, or after every step, as GeoJSON, GPX or KML.
+
+    Return the number of ways. What was measured up to the step is all that counts for its way.
+    """
+    replay = Replay(run.directory)
+    config = checked(RoverConfig, run.config, str(run.directory / "config.json"))
+    cells = cells_of(config)
+    in_metres, found = out.suffix.lower() == ".geojson", list[tuple[int, WaysHome]]()
+    if not in_metres and not has_degrees(cells.crs):
+        raise InvalidInputError(f"{out}: {no_degrees(cells)}; GeoJSON is in map coordinates")
+    for number in range(len(replay.log) + 1) if step is None else (step,):
+        moment = replay.at(number)
+        assert isinstance(moment.belief, TerrainBelief)
+        found.append((number, ways_home(config, moment.belief, moment.start, moment.state)))
+    if in_metres:
+        features = [f for at, ways in found for f in way_features(config, ways, step=at)]
+        write_geojson(out, collection_of(config, features))
+    else:
+        routes = [
+            (f"step {at}: {about}", line)
+            for at, ways in found
+            for about, line in routes_home(config, ways)
+        ]
+        replace_file(out, in_degrees(routes, cells, out).encode())
+    return sum(len(ways.ways) for _, ways in found)
+
+
+def way_features(config: RoverConfig, ways: WaysHome, **about: Any) -> list[dict[str, Any]]:
+    """Return the ways home as GeoJSON features; `about` are more of their properties."""
     columns = cells_of(config).shape[1]
     features = []
     for way, probability in ways.ways:
         row, column = divmod(way[-1], columns)
-        about = {"probability": probability, "moves": len(way) - 1, "row": row, "column": column}
+        told = {"probability": probability, "moves": len(way) - 1, "row": row, "column": column}
         line = on_map(config, line_of(config, way))
-        features.append(feature("way home", "LineString", line, about))
-    return _collection(config, features)
+        features.append(feature("way home", "LineString", line, {**about, **told}))
+    return features
+
+
+def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[list[float]]]]:
+    """Return a description of each way home, and its map coordinates and heights [n, 3]."""
+    return [
+        (
+            f"a way back to {place_of(config)} {surely(float(floored(p)))}",
+            on_map(config, line_of(config, w)),
+        )
+        for w, p in ways.ways
+    ]
+
+
+def in_degrees(
+    routes: Sequence[tuple[str, list[list[float]]]], cells: Cells, file: str | Path
+) -> str:
+    """Return routes as the text of a GPX or KML file, by its suffix."""
+    assert cells.crs is not None
+    write = route_gpx if str(file).lower().endswith(".gpx") else route_kml
+    return write(routes, f"{cells.name}: {Path(file).stem.replace('_', ' ')}", cells.crs)
 
 
 def points_geojson(
@@ -116,10 +174,11 @@ def points_geojson(
         bound, gain = plans[step]
         about = {"step": step, "z": place[2], "bound": bound, "gain": gain}
         features.append(feature("corner", "Point", place, about))
-    return _collection(config, features)
+    return collection_of(config, features)
 
 
-def _collection(config: RoverConfig, features: list[Any]) -> dict[str, Any]:
+def collection_of(config: RoverConfig, features: list[Any]) -> dict[str, Any]:
+    """Return GeoJSON features as a FeatureCollection in map coordinates."""
     cells = cells_of(config)
     return {
         "type": "FeatureCollection",

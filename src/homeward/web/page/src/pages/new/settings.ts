@@ -47,8 +47,13 @@ export const truth = signal<"model" | "prior">("model");
 /** Whether slopes are limited under the wheels: on real terrain, not on the paper's. */
 export const isDriven = computed(() => source.value !== "mars");
 
+/** Side of a cell in m that suits the sample, whose pixels are larger than the usual cell. */
+const SAMPLE_CELL = "100";
+
 /** Give a real vehicle to real terrain, and the paper's to synthetic Mars, unless it was changed. */
 export function suitVehicle(): void {
+  const [side, before] = source.value === "sample" ? [SAMPLE_CELL, "20"] : ["20", SAMPLE_CELL];
+  if (cell.value === before) cell.value = side;
   const [usual, other] = isDriven.value ? [["20", "30"], ["5", "45"]] : [["5", "45"], ["20", "30"]];
   if (climb.value === other[0] && descend.value === other[1])
     [climb.value, descend.value] = [usual[0] ?? "", usual[1] ?? ""];

@@ -1,0 +1,340 @@
+"""The summary of a rover's run, in Markdown for mission planners, and the names of its files."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from homeward.kinds.outcome import describe_conflict
+from homeward.kinds.promises import place_of, promise_of, surely
+from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.kind import inside_of
+from homeward.kinds.rover.terrain import crossings_of, pinned
+from homeward.planning.plan import floored
+from homeward.terrain.gdal import has_degrees
+from homeward.words import sentence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homeward.runs.manifest import Manifest
+    from homeward.terrain import Cells
+
+PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
+POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
+PATH_KML, WAY_KML = "path.kml", "way_home.kml"
+STYLE, CHANCES = "terrain.qml", "way_home_probability.tif"
+AREA, OUT = "keep_in.geojson", "keep_out.geojson"
+GROUND_COLOURS = ("#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b")
+BANDS = ("height (m)", "standard deviation of the height (m)")
+
+
+def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
+    """Return the command that repeats the exploration; the area is read from `directory`."""
+    words = ["homeward", "explore"]
+    if config.terrain != MARS:
+        words.append("--sample" if config.terrain == SAMPLE else config.terrain)
+    if config.explorer != "safe":
+        words.append(f"--{config.explorer}")
+    usual = RoverConfig(terrain=config.terrain)
+    if usual.is_driven != config.is_driven:
+        usual = RoverConfig(terrain=config.terrain, ground=config.rule)
+        words += ["--ground", config.rule]
+    for name in dict.fromkeys(
+        ("start", "bases", "each_base", "keep_in", *RoverConfig.model_fields)
+    ):
+        value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
+        apart = name in ("terrain", "terrain_sha256", "explorer", "ground")
+        if apart or value == getattr(usual, name):
+            continue
+        if name in ("sensor_range", "mast") and value is None:
+            value = math.inf
+        if name in ("keep_in", "keep_out") and not isinstance(value, str):
+            file = AREA if name == "keep_in" else OUT
+            value = file if directory is None else directory / file
+        option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
+        for each in value if name == "bases" else [value]:
+            text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
+            words += [f"--{option}"] if each is True else [f"--{option}", text]
+    return shlex.join(words)
+
+
+def summary_of(
+    config: RoverConfig,
+    cells: Cells,
+    facts: dict[str, Any],
+    manifest: Manifest,
+    directory: Path,
+    missing: str | None,
+) -> str:
+    """Write the summary that a mission planner reads."""
+    (rows, columns), (high, wide) = cells.shape, cells.size
+    blocked = int(cells.blocked.sum())
+    shut = "without data or room to stand and turn" if config.is_driven else "without data"
+    sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
+    sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
+    drawn = (
+        f"the terrain model {'where the rover stands' if config.is_driven else 'at the centre'} in "
+        "each cell, plus its error"
+        if config.truth == "model"
+        else "drawn from the belief"
+    )
+    where = cells.crs_name or "map coordinates without a coordinate system, taken for metres"
+    if cells.is_own:
+        where = "metres from the south-west corner, on no map"
+    start, position = facts["start"], facts["position"]
+    plans = facts["plan_ms_median"]
+    lines = [
+        f"# Exploration of {cells.name}",
+        "",
+        "## What this run promises",
+        "",
+        f"- Safety: {_promise(config)}",
+        *_more_promises(config, cells),
+        f"- Not promised: {_no_promise(config)}",
+        "",
+        f"**The rover is {'stranded' if facts['stranded'] else 'well'}: there is "
+        f"{'no' if facts['stranded'] else 'a'} way back to {place_of(config)}.**",
+        "",
+        "## What was explored",
+        "",
+        f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
+        f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
+        + (f", {blocked:,} of them {shut} and never entered." if blocked else "."),
+        f"- Coordinates: {where}.",
+        *_heights(config),
+        *_closed(config),
+        *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
+        f"- True heights: {drawn}, from seed {config.seed}.",
+        f"- Vehicle: {_vehicle(config)}",
+        f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
+        f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
+        *(f"- **Caution**: {caution}" for caution in facts["cautions"]),
+        "",
+        "## How it went",
+        "",
+        f"- It took {_count(facts['steps'], 'step') if facts['steps'] else 'no step'}. "
+        f"{facts['why']}",
+        f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
+        f"- It drove {facts['distance_m']:,.0f} m and was in "
+        f"{_count(facts['cells_visited'], 'cell')}.",
+        *_steepest(facts),
+        *_kept(facts),
+        f"- From where it ended, what it knows proves a way back to {place_of(config)} "
+        f"{surely(float(floored(facts['return_bound'])))}.",
+        "- In the true terrain there is "
+        + (
+            f"no way back to {place_of(config)}: it is stranded."
+            if facts["stranded"]
+            else "such a way."
+        ),
+        "",
+        "## What was learned",
+        "",
+        f"- Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats.",
+        f"- Known to within 1 cm (standard deviation): {facts['known_to_1cm']:.1%} of the "
+        f"{facts['open_cells']:,} open cells; to within 10 cm: {facts['known_to_10cm']:.1%}.",
+        "",
+        "## How long it took",
+        "",
+        f"- {facts['seconds']:,.1f} s in {_count(len(manifest.sessions), 'session')}; a plan took "
+        + ("no time, since none was made." if plans is None else f"{plans:.1f} ms (median)."),
+        "",
+        "## Files",
+        "",
+        f"- `{PATH}`: the path, its start and its end.",
+        f"- `{POINTS}`: its corners with height, step, bound and gain.",
+        f"- `{WAY}`: the way home from its end, with the proven probability.",
+        *(_rasters(config, cells) if missing is None else [missing]),
+        *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
+        *([] if config.keep_out is None else [f"- `{OUT}`: the area to keep out of."]),
+        "- `map.png`: the map with the path, as the command line draws it.",
+        f"- `{FACTS}`: these figures for programs.",
+        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
+        "",
+        "## Resume or repeat",
+        "",
+        "```sh",
+        f"homeward runs resume {shlex.quote(str(directory))} --steps "
+        f"{2 * max(1, facts['steps'])}  # if it met its step limit",
+        f"{command_of(config, manifest.limit, directory)}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _vehicle(config: RoverConfig) -> str:
+    """Return what the vehicle can drive, and what its limits apply to."""
+    slopes = f"climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°"
+    crossings = crossings_of(config)
+    if crossings is None:
+        return f"{slopes}, both between the centres of neighbouring cells."
+    return (
+        f"{slopes}, and stands on slopes of up to {config.roll:g}° to the side. The limits hold on "
+        f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
+        "the whole way from cell to cell."
+    )
+
+
+def cautions_of(config: RoverConfig, cells: Cells) -> list[str]:
+    """Return sentences on settings that are valid, but hardly what was meant."""
+    diagonal = math.hypot(*cells.size)
+    if config.sensor_range is None or config.sensor_range >= diagonal:
+        return []
+    return [
+        f"the sensor reaches {config.sensor_range:g} m, less than the {diagonal:.3g} m to a "
+        "diagonal neighbour, so the rover drives there unseen; give a --sensor-range of "
+        f"{math.ceil(diagonal):g} or smaller cells."
+    ]
+
+
+def _heights(config: RoverConfig) -> list[str]:
+    """Return the line on the unit of a raster's heights."""
+    named, given = pinned(config).height_unit, config.height_unit
+    if config.terrain in (MARS, SAMPLE):
+        return []
+    if named is not None:
+        return [f"- Heights: in {named}, as the raster says."]
+    if given is None:
+        return ["- Heights: taken for metres, since the raster names no unit."]
+    unit = given if isinstance(given, str) else f"units of {given:g} m"
+    return [f"- Heights: taken for {unit}, as given; the raster names no unit."]
+
+
+def way_of(config: RoverConfig) -> str:
+    """Return the name of the way home."""
+    return f"a way back to {place_of(config)}"
+
+
+def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
+    """Return lines on the files that need rasterio."""
+    return [
+        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}.",
+        f"- `{STYLE}`: its colours for QGIS, which finds them by the name.",
+        f"- `{CHANCES}`: the proven probability of {way_of(config)} from each cell.",
+        f"- `{GPX}`, `{WAY_KML}` and `{PATH_KML}`: the way home and the path in degrees."
+        if has_degrees(cells.crs)
+        else f"- There is no `{GPX}`, `{WAY_KML}` or `{PATH_KML}`: {no_degrees(cells)}.",
+    ]
+
+
+def no_degrees(cells: Cells) -> str:
+    """Return why there are no longitudes and latitudes, and what to do."""
+    if cells.is_own:
+        return f"{cells.name} is on no map, so it has no longitudes and latitudes"
+    return (
+        f"the coordinate system of {cells.name} has no longitudes and latitudes; if you know the "
+        "right one, give it to the raster with gdal_edit.py -a_srs and explore again"
+    )
+
+
+def _closed(config: RoverConfig) -> list[str]:
+    """Return lines on the pixels that are closed by the user."""
+    ground = pinned(config)
+    return [
+        f"- {what}: {int(mask.sum()):,} of {mask.size:,} pixels, {rule}."
+        for what, mask in (("Obstacles", ground.obstacles), ("Kept out of", ground.kept_out))
+        if mask is not None
+        for rule in [
+            "which no wheel touches" if config.is_driven else "whose cells are never entered"
+        ]
+    ]
+
+
+def _steepest(facts: dict[str, Any]) -> list[str]:
+    """Return the line on the steepest ground that was driven, if it is known."""
+    if facts["steepest"] is None:
+        return []
+    up, down, aside = facts["steepest"]
+    return [
+        f"- The steepest ground it drove, on the terrain model: {up:.1f}° up, {down:.1f}° down, "
+        f"{aside:.1f}° to the side."
+    ]
+
+
+def _promise(config: RoverConfig) -> str:
+    """Return what the safety level means."""
+    if config.explorer == "unsafe":
+        return "none. The rover only looked for what it could learn."
+    if config.explorer == "naive":
+        return (
+            f"δ = {config.delta:g}, but on the average terrain alone, without the correction for "
+            "what is uncertain: the bounds prove nothing."
+        )
+    if config.of_the_run():
+        return (
+            f"δ = {config.delta:g} for the whole run. {sentence(promise_of(config, 'the rover'))} "
+            "That holds for every rule of calling it off that looks only at what was seen."
+        )
+    called = f"at each step with probability {1.0 - config.discount:g}"
+    if config.recall is not None:
+        called = f"{_count(config.recall, 'step')} later"
+    place = "where it was when it planned" if config.home == "current" else place_of(config)
+    return (
+        f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the "
+        f"rover could get back to {place} {surely(config.delta)} if the "
+        f"exploration was called off ({called}); correction: {config.correction}."
+    )
+
+
+def _no_promise(config: RoverConfig) -> str:
+    """Return what the safety level does not mean."""
+    if config.explorer != "safe":
+        return "that there is a way back."
+    said = (
+        "anything of a single history, since after bad news its own chance may be smaller."
+        if config.of_the_run()
+        else "anything of the whole run, since many plans together may risk more than one."
+    )
+    if config.truth == "prior":
+        return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
+    return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
+
+
+def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
+    """Return the other criteria as text."""
+    found = []
+    if config.back_within is not None:
+        found.append(
+            f"- Back in time: within {_count(config.back_within, 'step')} of the call "
+            f"{surely(config.level('back_within'))}."
+        )
+    inside = inside_of(config)
+    if inside is not None:
+        level = "" if config.of_the_run() else f" {surely(config.level('keep_in'))}"
+        found.append(
+            f"- Kept in: {_count(int(inside.sum()), 'cell')} of {cells.mean.size:,}. Until the "
+            f"call, nothing is done in another{level}."
+        )
+    return found
+
+
+def _kept(facts: dict[str, Any]) -> list[str]:
+    """Return the lowest bound of each criterion, and the criteria that could not be kept."""
+    bounds = facts["criteria"]
+    if not bounds:
+        return ["- The lowest bound on the way home in the whole run: none was asked for."]
+    lines = []
+    for found in bounds:
+        low = "no step was taken" if found["lowest"] is None else floored(found["lowest"])
+        name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
+        lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
+    if facts["infeasible_steps"]:
+        lines.append(
+            f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "
+            "that came closest was followed."
+        )
+    if facts["conflict"]:
+        lines.append(f"- Where it ended, {describe_conflict(facts['conflict'])}.")
+    return lines
+
+
+def _place(cells: Cells, cell: list[int]) -> str:
+    x, y = cells.centre_of(*cell)
+    return f"cell {cell[0]},{cell[1]} (row, column), at x = {x:.10g}, y = {y:.10g}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
