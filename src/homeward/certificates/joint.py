@@ -233,7 +233,7 @@ def path_total(
             return float(found[0])
         back = _way_home(model.dest, criterion, s) or []
         used = {*((p, int(policy[p])) for p in path), *back}
-        return max(0.0, 1.0 - sum(risk[edge] for edge in used))
+        return max(0.0, 1.0 - float(sum(risk[edge] for edge in used)))
 
     while power * likely >= MIN_WEIGHT:
         here = path[-1] if path else None
