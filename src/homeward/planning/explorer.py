@@ -184,6 +184,6 @@ class Explorer(Loop):
         self.steps += 1
         self.held = decision.held
         if self.guide.relearns:
-            self.held = self.guide.after(self.belief, self.held)
+            self.held = self.guide.after(self.belief, self.held, observation)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
