@@ -161,8 +161,9 @@ def close(
 
     def closed(points: FloatArray) -> BoolArray:
         row, column = (np.rint(axis).astype(int) for axis in points)
-        found: BoolArray = rocks[row.clip(0, rows - 1), column.clip(0, columns - 1)]
-        return found | contains_xy(out, *to_map(*points))
+        found: BoolArray = contains_xy(out, *to_map(*points))
+        found |= rocks[row.clip(0, rows - 1), column.clip(0, columns - 1)]
+        return found
 
     return {"keep_out": str(folder / "out.geojson"), "obstacles": str(file)}, closed
 
