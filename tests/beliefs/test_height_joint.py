@@ -140,3 +140,8 @@ def test_sure_and_impossible_moves_are_exact() -> None:
     assert bounds_of(known, []) == (1.0, 1.0)
     assert bounds_of(known, [(0, EAST), (0, 0)]) == (1.0, 1.0)
     assert bounds_of(known, [(0, EAST), (1, EAST)]) == (0.0, 0.0)
+    limits = np.full((3, 9), 0.5), np.full((3, 9), 0.5)
+    limits[1][1] = -np.inf
+    without_way = TerrainBelief((1, 3), np.zeros(3), np.full(3, 0.1), 10.0, limits=limits)
+    assert bounds_of(without_way, [(0, EAST), (1, EAST)]) == (0.0, 0.0)
+    assert 0.3 < bounds_of(without_way, [(0, EAST), (2, WEST)])[0] < 0.7

@@ -82,79 +82,86 @@ BINS = _standard()
 @njit(cache=True)
 def height_sets(
     ground: Ground,
-    dest: IntArray,
-    bounds: tuple[FloatArray, FloatArray],
+    sets: tuple[IntArray, IntArray, IntArray],
+    ends: IntArray,
+    risks: FloatArray,
+    likely: FloatArray,
     apart: BoolArray,
     bins: Bins,
-    sets: tuple[IntArray, IntArray, IntArray],
     low: FloatArray,
     high: FloatArray,
 ) -> None:
     """Write bounds [N] on the probability that all moves of each of some `MoveSets` work.
 
-    `bounds` [S, A] are those of single moves; moves at cells `apart` [S] are judged by them alone.
+    Each move [n] ends in a cell of `ends`, never works with probability at most `risks`, and works
+    with probability at most `likely`. Moves `apart` are judged by that alone.
     """
     first, states, actions = sets
-    local = np.full(len(ground.height), -1, np.int64)
     held: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))
     result = 1.0, 1.0, 0.0
     for i in range(len(low)):
-        begin, end = first[i], first[i + 1]
-        edges = states[begin:end], actions[begin:end]
-        pair, rise, risk, apart_risk, total, most = _pairs(ground, dest, bounds, apart, *edges)
+        moves = slice(first[i], first[i + 1])
+        pair, rise, risk, left, total, most = _pairs(
+            ground,
+            states[moves],
+            actions[moves],
+            ends[moves],
+            risks[moves],
+            likely[moves],
+            apart[moves],
+        )
         # Along a path, neighbouring sets often hold the same doubtful moves.
         if not (np.array_equal(pair, held[0]) and np.array_equal(rise, held[1])):
-            held, result = (pair, rise), _forest(ground, pair, rise, risk, bins, local)
-        least, upper, left = result
-        more = 1.0 + (end - begin) * 2.0**-52
-        low[i] = max(0.0, least - (apart_risk + left) * more, min(most, 1.0 - total * more))
+            held, result = (pair, rise), _forest(ground, pair, rise, risk, bins)
+        least, upper, others = result
+        more = 1.0 + (first[i + 1] - first[i]) * 2.0**-52
+        low[i] = max(0.0, least - (left + others) * more, min(most, 1.0 - total * more))
         high[i] = max(low[i], min(most, upper))
 
 
 @njit(cache=True)
 def _pairs(
     ground: Ground,
-    dest: IntArray,
-    bounds: tuple[FloatArray, FloatArray],
-    apart: BoolArray,
     states: IntArray,
     actions: IntArray,
+    ends: IntArray,
+    risks: FloatArray,
+    likely: FloatArray,
+    apart: BoolArray,
 ) -> tuple[IntArray, FloatArray, FloatArray, float, float, float]:
     """Return the pairs of cells [n] with doubtful moves among some, in ascending order.
 
     A pair of cells s < t is the number s·S + t. Also returns the window [n, 2] of its rise, its
     risk [n], the risk of the moves of no pair, that of all moves, and the least upper bound.
     """
-    edges, size, most, left, total = len(states), len(apart), 1.0, 0.0, 0.0
+    edges, size, most, left, total = len(states), len(ground.height), 1.0, 0.0, 0.0
     keys = np.empty(edges, np.int64)
     for e in range(edges):  # a move back, from t to s, comes after that from s to t
-        s, t = np.int64(states[e]), np.int64(dest[states[e], actions[e]])
+        s, t = np.int64(states[e]), np.int64(ends[e])
         keys[e] = 2 * (min(s, t) * size + max(s, t)) + (s > t)
     order = np.argsort(keys)
     pair, rise, risk = np.empty(edges, np.int64), np.empty((edges, 2)), np.empty(edges)
     count, before = 0, -1
     for n in range(edges):
         e = order[n]
-        s, a = np.int64(states[e]), np.int64(actions[e])
-        t = np.int64(dest[s, a])
-        if keys[e] == before or s == t:
+        s, a = states[e], actions[e]
+        if keys[e] == before or s == ends[e]:
             continue
         before = keys[e]
-        mine = 1.0 - bounds[0][s, a]
-        most, total = min(most, bounds[1][s, a]), total + mine
-        if apart[s] or apart[t] or mine <= NEGLIGIBLE:
-            left += mine
+        most, total = min(most, likely[e]), total + risks[e]
+        if apart[e] or likely[e] <= 0.0 or risks[e] <= NEGLIGIBLE:
+            left += risks[e]
             continue
         row = s if len(ground.climb) > 1 else 0
         lower, above = -ground.descend[row, a], ground.climb[row, a]
-        if s > t:
+        if s > ends[e]:
             lower, above = -above, -lower
         if count and pair[count - 1] == before // 2:
             rise[count - 1, 0] = max(rise[count - 1, 0], lower)
             rise[count - 1, 1] = min(rise[count - 1, 1], above)
-            risk[count - 1] += mine
+            risk[count - 1] += risks[e]
         else:
-            pair[count], risk[count] = before // 2, mine
+            pair[count], risk[count] = before // 2, risks[e]
             rise[count, 0], rise[count, 1] = lower, above
             count += 1
     return pair[:count], rise[:count], risk[:count], left, total, most
@@ -162,27 +169,13 @@ def _pairs(
 
 @njit(cache=True)
 def _forest(
-    ground: Ground,
-    pair: IntArray,
-    rise: FloatArray,
-    risk: FloatArray,
-    bins: Bins,
-    local: IntArray,
+    ground: Ground, pair: IntArray, rise: FloatArray, risk: FloatArray, bins: Bins
 ) -> tuple[float, float, float]:
-    """Return bounds for a forest of the riskiest pairs, and the risk of the others.
-
-    `local` [S] is −1 everywhere, before and after.
-    """
-    size, count = len(local), 0
-    cells, ends = np.empty(2 * len(pair), np.int64), np.empty((len(pair), 2), np.int64)
-    for p in range(len(pair)):
-        for side, c in enumerate((pair[p] // size, pair[p] % size)):
-            if local[c] < 0:
-                local[c], cells[count] = count, c
-                count += 1
-            ends[p, side] = local[c]
-    for i in range(count):
-        local[cells[i]] = -1
+    """Return bounds for a forest of the riskiest pairs, and the risk of the others."""
+    size, both = len(ground.height), np.empty((len(pair), 2), np.int64)
+    both[:, 0], both[:, 1] = pair // size, pair % size
+    cells = np.unique(both)
+    ends, count = np.searchsorted(cells, both.ravel()).reshape(both.shape), len(cells)
     group, chosen, left = np.arange(count), 0, 0.0
     ranked = np.argsort(-risk, kind="mergesort")  # ties in the order of pairs
     for n in range(len(pair)):
@@ -198,8 +191,8 @@ def _forest(
             group[i], ranked[chosen] = j, p
             chosen += 1
     used = ranked[:chosen]
-    deviation = np.sqrt(ground.variance[cells[:count]])
-    least, upper = _integrate(ground.height[cells[:count]], deviation, ends[used], rise[used], bins)
+    deviation = np.sqrt(ground.variance[cells])
+    least, upper = _integrate(ground.height[cells], deviation, ends[used], rise[used], bins)
     return least - count * ROUNDING, upper + count * ROUNDING, left
 
 

@@ -79,8 +79,12 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
                 high[i] = 1.0 - mine.max()
         return Together(low, high, "path")
     if isinstance(belief, TerrainBelief):
-        low, high = np.empty(count), np.empty(count)
-        args = belief.ground, belief.mean().dest, belief.success_bounds(), belief.entangled
-        height_sets(*args, BINS, sets, low, high)
+        low, high, model, moves = np.empty(count), np.empty(count), belief.mean(), sets[1:]
+        risk, likely = belief.blocked_probability()[moves], model.success[moves]
+        bounded, least = belief.least_blocked()
+        numbers = sets.state * model.actions + sets.action
+        apart = np.isin(numbers, bounded)
+        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
     return None
