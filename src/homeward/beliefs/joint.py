@@ -2,6 +2,7 @@
 
 - `FiniteBelief`: counted over its worlds;
 - `HeightBelief`: exact, by a recursion over levels (`level_joint`);
+- `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`);
 - `CorrelatedTerrainBelief`: bounded by pairs of moves (`pairs`).
 
 A move *works* in a world if its success probability there is above 0. Sets that are too entangled
@@ -16,6 +17,8 @@ import numpy as np
 
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
+from homeward.beliefs.height_joint import BINS, height_sets
+from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.levels import HeightBelief
 from homeward.beliefs.pairs import failure_bound
@@ -49,7 +52,7 @@ def evaluator_of(belief: Any) -> str | None:
         return "exact" if isinstance(belief.worlds[0], Moves) else None
     if isinstance(belief, CorrelatedTerrainBelief):
         return "pairs"
-    return "path" if isinstance(belief, HeightBelief) else None
+    return "path" if isinstance(belief, HeightBelief | TerrainBelief) else None
 
 
 def work_together(belief: Any, sets: MoveSets) -> Together | None:
@@ -79,6 +82,15 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
                 mine = risks[sets.first[i] : sets.first[i + 1]]
                 low[i] = max(0.0, 1.0 - mine.sum() * (1.0 + len(mine) * EPSILON))
                 high[i] = 1.0 - mine.max()
+        return Together(low, high, "path")
+    if isinstance(belief, TerrainBelief):
+        low, high, model, moves = np.empty(count), np.empty(count), belief.mean(), sets[1:]
+        risk, likely = belief.blocked_probability()[moves], model.success[moves]
+        bounded, least = belief.least_blocked()
+        numbers = sets.state * model.actions + sets.action
+        apart = np.isin(numbers, bounded)
+        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
     if isinstance(belief, CorrelatedTerrainBelief):
         low, high = np.empty(count), np.empty(count)
