@@ -174,7 +174,12 @@ class OurExplorer:
         return self._unless_known(1.0 - self.belief.measured_success()[:, GRID_ACTIONS])
 
     def doubts(self) -> FloatArray:
-        """Return the same by a Student t distribution with 4 degrees of freedom."""
+        """Return the same by a Student t distribution with 4 degrees of freedom.
+
+        The peer's kernel comes with so much noise that every move would be doubtful; it has none.
+        """
+        if not self.fits:
+            return np.zeros(self.made.shape)
         rise, variance = (part[:, GRID_ACTIONS] for part in self.belief.rises())
         return self._unless_known(
             heavy_tail(DOUBT_SCALE * (UNSAFE_LIMIT - rise) / np.sqrt(variance))
