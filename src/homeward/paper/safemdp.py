@@ -25,8 +25,12 @@ explorer measures again where that is free.
 moves with 4 to 7 standard deviations to spare failed hundreds of times as often as the kernel said.
 The doubt of a move is the risk by a Student t distribution with 4 degrees of freedom, and that of
 an outing the sum over the moves out, which are taken before they are measured; ways are chosen by
-it too. It proves nothing and is charged to nobody: it decides among outings that the promise
-allows.
+it too. It proves nothing and is not charged: it decides among outings that the promise allows. Its
+scale and price were chosen on crops of a terrain model in Gale crater (every second to fourth
+pixel, steepened until 6 to 8 % of the moves were unsafe): in eight runs there, prices of 0, 10, 30
+and 100 had 9, 3, 2 and 3 unsafe moves and median coverages of .65, .70, .70 and .58. The other
+constants, above all `PRICE` and `LEAST_ROUGHNESS`, were chosen on the peer's own map, so the study
+is not held out for them.
 
 **Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
