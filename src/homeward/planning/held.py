@@ -6,7 +6,7 @@ A record has only the changes since the previous step.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ MAX_FREE_SHARE = 1e-3
 """Largest fraction of a remaining budget that a path may spend without a toll."""
 
 
+class Tally(NamedTuple):
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
+
+    total: float = 0.0  # sum of the estimated charges
+    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
+    draws: int = 0  # number of estimates, each in fresh worlds
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
     """The edges that a run relies on to return to one home, and the risk that it has spent."""
@@ -30,6 +38,7 @@ class Account:
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
+    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,8 @@ class Held:
                 [[subset, policy.tolist()] for subset, policy in a.policies.items()]
                 for a in self.accounts
             ]
+        if any(a.tally is not None for a in self.accounts):
+            value["sampled"] = [list(a.tally or ()) for a in self.accounts]
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -114,6 +125,10 @@ class Held:
                 way = old.way.copy()
                 way[np.array(at, np.intp)] = actions
                 accounts.append(replace(old, way=frozen(way), spent=float(spent)))
+            for k, tally in enumerate(value.get("sampled", ())):
+                total, spread, draws = tally
+                found_tally = Tally(float(total), float(spread), int(draws))
+                accounts[k] = replace(accounts[k], tally=found_tally)
             for k, policies in enumerate(value.get("policies", ())):
                 found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
                 accounts[k] = replace(accounts[k], policies=found)
