@@ -18,7 +18,7 @@ ENDS = {
     "budget": "going on would risk more than the safety level allows",
     "not_learning": "observations do not make the bonus smaller",
     "lost": "the world ended the run",
-    "infeasible": "no policy keeps the safety level",
+    "infeasible": "no policy meets the safety level",
     "outside": "the explorer left the set to stay inside",
     "steps": "the step limit was reached",
     "stuck": "the explorer can't leave its cell",
