@@ -16,7 +16,7 @@ difference, and with V = Σ (d − d̂)², d̂ in [0, 1] any guess that does not
 `Sampled.margin` is the least of these bounds over a few λ with weights w that sum to 1. So one
 interval covers all steps of a run, with probability 1 − α. The run spends α, the sum of the
 estimates and the margin; its level holds over the worlds and the draws (``docs/theory.md``,
-section 15).
+section 16).
 """
 
 from __future__ import annotations
