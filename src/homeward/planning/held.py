@@ -23,10 +23,11 @@ MAX_FREE_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on to return to one home, and the risk that it has spent."""
+    """The edges that a run relies on to return to one home, and what it has spent and used."""
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
+    used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ class Held:
 
     def emptied(self) -> Held:
         """Return a state with the same number of accounts, without edges and spent risk."""
-        return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
+        return Held(
+            tuple(Account(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.accounts)
+        )
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
@@ -85,6 +88,8 @@ class Held:
             "remaining": self.remaining,
             "idle": self.idle,
         }
+        if any(a.used for a in self.accounts):
+            value["used"] = [list(a.used) for a in self.accounts]
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -98,11 +103,12 @@ class Held:
     def decode(cls, value: Any, before: Held) -> Held:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
-            accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
-            for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):
+            uses = value.get("used") or [()] * len(before.accounts)
+            accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
+            for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
                 way = old.way.copy()
                 way[np.array(at, np.intp)] = actions
-                accounts.append(Account(frozen(way), float(spent)))
+                accounts.append(Account(frozen(way), float(spent), tuple(map(float, used))))
             proposal = None
             if "path" in value:
                 path = value["path"]
@@ -111,5 +117,5 @@ class Held:
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
-        except (KeyError, TypeError, ValueError, IndexError) as cause:
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause
