@@ -168,7 +168,7 @@ class _Account:
         elif within is not None and len(after) > within:
             self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
         elif self.claim.at_once and after and not edges.at_once:
-            self._object(step, "moves may need several attempts, so nothing is bounded")
+            self._object(step, "moves may need several attempts, so the steps are not bounded")
         self._check_use(step, k, before, after)
         if kept != max(0.0, 1.0 - max(spent)):
             claim = f"the record claims a return probability of {kept:.6g}"

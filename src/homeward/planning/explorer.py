@@ -185,7 +185,9 @@ class Explorer(Loop):
         observation = self.world.act(action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        self.held = self.guide.attempted(decision.held, before, action, self.world.state)
+        self.held = decision.held
+        if self.guide.is_limited:
+            self.held = self.guide.attempted(self.held, before, action, self.world.state)
         if self.guide.relearns:
             self.held = self.guide.after(self.belief, self.held)
         state = self.world.state

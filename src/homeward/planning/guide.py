@@ -132,7 +132,7 @@ class Guide:
         if isinstance(self.search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
             plan, accounts, limit = general.choose(belief, model, state, held, learn=not stalled)
-        elif stalled and not any(ledger.limits for ledger in task.ledgers):
+        elif stalled and not self.is_limited:
             return Decision(None, held, End.NOT_LEARNING)
         else:
             plan, accounts, limit = self.search.choose(
@@ -168,6 +168,12 @@ class Guide:
         return Decision(None, after, end, limit, budgets)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the whole run has limits, within which it has to be home."""
+        ledgers = () if self.search is None else self.search.task.ledgers
+        return any(ledger.limits is not None for ledger in ledgers)
+
+    @property
     def relearns(self) -> bool:
         """Whether the return policies are planned again after each observation."""
         return not isinstance(self.search, RateSearch)
@@ -177,14 +183,10 @@ class Guide:
 
         An attempt that stays has failed, unless staying is all that it does.
         """
-        ledgers = () if self.search is None else self.search.task.ledgers
-        if not any(ledger.limits for ledger in ledgers):
-            return held
-        accounts = tuple(
-            ledger.attempted(account, state, action, there != state)
-            for ledger, account in zip(ledgers, held.accounts, strict=True)
-        )
-        return replace(held, accounts=accounts)
+        assert self.search is not None
+        kept = zip(self.search.task.ledgers, held.accounts, strict=True)
+        accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
+        return replace(held, accounts=tuple(accounts))
 
     def after(self, belief: Belief, held: Held) -> Held:
         """Return the state of the run after the belief was updated by an observation.

@@ -207,8 +207,13 @@ class Ledger:
             left = max(0.0, self.budget - account.spent)
             trusted = MAX_TRUSTED_SHARE * left
             most = 1.0 if whole or lost else left
-            survey, risk, worst = self._ways(graph, account, trusted, state, most)
-            survey = survey._replace(left=left, lost=lost)
+            free, risk, worst, added, total, steps, choice, need = ways_home(
+                graph, account.way, trusted, self.homes, state, most, False
+            )
+            ways = Ways(added, total, steps, choice, need)
+            survey = Survey(account, left, lost, graph, free, ways)
+            if self.is_limited:
+                survey = self._within(survey, trusted, state, most)
             if known or risk <= trusted:
                 break
             account, lost = self._after_bad_news(survey, state, risk, worst, belief)
@@ -221,7 +226,8 @@ class Ledger:
         account, there = survey.account, int(survey.graph.dest[state, action])
         if survey.lost or there == state:
             return account
-        choice = survey.ways_from(there).choice
+        ways = survey.safest if survey.shortest is None else survey.ways_from(there)
+        choice = ways.choice
         way, cost = with_way(survey.graph, account.way, survey.free, choice, self.homes, there)
         if 0.0 < cost < np.inf:
             way, cost = self._sharper(survey, there, choice, belief, way, cost)
@@ -306,28 +312,28 @@ class Ledger:
         No edge is relied on yet. The risk is infinite if no way is within the limits.
         """
         nothing: IntArray = frozen(np.full(len(graph.dest), -1, np.int32))
-        survey, _, _ = self._ways(graph, Account(nothing), 0.0, state, 1.0)
-        ways = survey.ways_from(state)
+        free, _, _, added, total, steps, choice, need = ways_home(
+            graph, nothing, 0.0, self.homes, state, 1.0, False
+        )
+        ways = Ways(added, total, steps, choice, need)
+        if self.is_limited:
+            survey = Survey(Account(nothing), 1.0, False, graph, free, ways)
+            ways = self._within(survey, 0.0, state, 1.0).ways_from(state)
         if ways.added[state] == np.inf:
             return nothing, ways.choice, np.inf
         way, _ = with_way(graph, nothing, nothing, ways.choice, self.homes, state)
         return frozen(way), ways.choice, float(ways.total[state])
 
-    def _ways(
-        self, graph: Graph, account: Account, trusted: float, state: int, most: float
-    ) -> tuple[Survey, float, float]:
-        """Return the ways home that add a risk of at most `most`, and the risks of the held one."""
-        given = graph, account.way, trusted, self.homes, state, most
-        free, risk, worst, added, total, steps, choice, need = ways_home(*given, False)
-        safest = Ways(added, total, steps, choice, need)
-        survey = Survey(account, 0.0, False, graph, free, safest)
-        if not self.is_limited:
-            return survey, risk, worst
-        kept = safest.kept_to(graph.reach.left)
+    def _within(self, survey: Survey, trusted: float, state: int, most: float) -> Survey:
+        """Return the survey with the ways within the limits, and those that use least if needed."""
+        safest, left = survey.safest, survey.graph.reach.left
+        kept = safest.kept_to(left)
         if (kept.added == safest.added).all():
-            return survey, risk, worst
-        shortest = Ways(*ways_home(*given, True)[3:]).kept_to(graph.reach.left)
-        return survey._replace(safest=kept, shortest=shortest), risk, worst
+            return survey
+        given = survey.graph, survey.account.way, trusted, self.homes, state, most
+        _, _, _, added, total, steps, choice, need = ways_home(*given, True)
+        shortest = Ways(added, total, steps, choice, need).kept_to(left)
+        return survey._replace(safest=kept, shortest=shortest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

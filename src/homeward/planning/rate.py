@@ -146,7 +146,9 @@ class RateSearch:
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
         paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
         after = zip(kept, paid, strict=True)
-        if not all(ledger.keeps(survey, new, state, action) for (ledger, survey), new in after):
+        if not all(
+            x.keeps(survey, new, state, action) for (x, survey), new in after if x.is_limited
+        ):
             found = self.homeward(view)
             if found is None:
                 return None, accounts, limit
@@ -168,7 +170,7 @@ class RateSearch:
 
         homes = []
         for ledger, survey in kept:
-            ways = survey.ways_from(state)
+            ways = survey.safest if survey.shortest is None else survey.ways_from(state)
             doubtful = ways.total[state] > 0.0
             value = ledger.value(survey, state, sharp) if doubtful else ways.value
             homes.append((value, ways.choice))

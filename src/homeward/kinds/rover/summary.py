@@ -309,9 +309,9 @@ def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
     limits = config.run_limits()
     if limits:
         found.append(
-            f"- Home by then: what the whole run has used and what the way home needs are never more "
-            f"than {' and '.join(limits)} together; {surely(config.delta)} that way works. A failed "
-            "attempt counts as the whole way out and back."
+            "- Home by then: what the whole run has used and what the way home needs are never "
+            f"more than {' and '.join(limits)} together. That way works {surely(config.delta)}. A "
+            "failed attempt counts as the whole way out and back."
         )
         if config.energy is not None:
             found.append(
