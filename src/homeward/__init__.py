@@ -8,8 +8,18 @@ import os
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _load(name)
+    except ModuleNotFoundError as cause:
+        from homeward.extras import missing
+
+        raise missing(cause, f"homeward.{name}") from cause
+
 
 # Numba refuses to start where it can write its cache neither beside the source nor at home.
 if not any(os.access(place, os.W_OK) for place in (__path__[0], os.path.expanduser("~"))):

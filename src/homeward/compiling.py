@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from numba.core import event
@@ -37,7 +38,7 @@ class Announcer(event.Listener):
         if not self._said:
             self._said = True
             logger.info(MESSAGE)
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and find_spec("rich") is not None:
             from rich.console import Console
 
             self._spinner = Console(stderr=True).status(f"{MESSAGE} …")

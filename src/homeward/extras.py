@@ -7,6 +7,21 @@ from typing import Any
 
 from homeward.errors import MissingExtraError
 
+EXTRAS = {
+    **dict.fromkeys(
+        ("filelock", "gymnasium", "matplotlib", "pydantic", "rich", "typer"), "commands"
+    ),
+    "distributed": "cluster",
+    "imageio": "films",
+    "pyarrow": "parquet",
+    "pysat": "sat",
+    "rasterio": "terrain",
+    "shapely": "terrain",
+    "starlette": "web",
+    "uvicorn": "web",
+}
+"""The extra that installs each optional module."""
+
 
 def need(module: str, extra: str, why: str) -> Any:
     """Return a module that ``homeward[extra]`` installs.
@@ -17,3 +32,11 @@ def need(module: str, extra: str, why: str) -> Any:
         return import_module(module)
     except ImportError as cause:
         raise MissingExtraError(f"{why}: pip install 'homeward[{extra}]'") from cause
+
+
+def missing(cause: ModuleNotFoundError, what: str) -> Exception:
+    """Return the error that names the extra with the missing module; `cause` if none has it."""
+    module = (cause.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        return cause
+    return MissingExtraError(f"{what} needs {module}: pip install 'homeward[{EXTRAS[module]}]'")

@@ -406,3 +406,18 @@ def test_a_gap_is_honest_where_the_largest_value_falls_on_the_way(
         found = engine(kind, discount, reward[None]).optimise(np.ones(1))
         assert best - found.values[0, 2] <= found.gap + 1e-13 * best
         assert found.gap <= 1e-8
+
+
+def test_sweeps_leave_few_rounds_on_a_long_corridor_of_general_rows() -> None:
+    states = 200
+    here = np.arange(states)
+    dest = np.stack([np.maximum(here - 1, 0), np.minimum(here + 1, states - 1)], axis=1)
+    success = np.full(dest.shape, 0.8)
+    reward = np.zeros(dest.shape)
+    reward[-1, 1] = 1.0
+    corridor = Moves(dest, success)
+    found = best_of(corridor.sparse(), 0.999, reward)
+    assert found.status is Status.OPTIMAL
+    assert found.rounds <= 4  # one action a round would take about 200
+    assert (found.policy == 1).all()
+    np.testing.assert_allclose(found.values, best_of(corridor, 0.999, reward).values, rtol=1e-11)

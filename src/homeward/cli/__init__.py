@@ -11,8 +11,13 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the `homeward` command."""
-    from homeward.cli.app import app
+    try:
+        from homeward.cli.app import app
+    except ModuleNotFoundError as cause:
+        from homeward.extras import missing
 
+        sys.stderr.write(f"homeward: {missing(cause, 'the command line')}\n")
+        sys.exit(2)
     run_app(app, "homeward")
 
 

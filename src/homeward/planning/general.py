@@ -33,6 +33,7 @@ from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.returns import returns_of
 from homeward.solvers.engines import engine
+from homeward.solvers.threads import on_one_thread
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
@@ -84,6 +85,7 @@ class GeneralSearch:
 
     task: Task
 
+    @on_one_thread
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:

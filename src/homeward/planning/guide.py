@@ -32,6 +32,7 @@ from homeward.planning.returns import returns_of, way_home_of
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.criterion import state_name
 from homeward.safety.return_home import return_name
+from homeward.solvers.threads import on_one_thread
 from homeward.words import Remainder
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Guide:
         self.floor = floor
         self.search: RateSearch | GeneralSearch | None = None  # made from the first belief
 
+    @on_one_thread
     def open(self, belief: Belief) -> Held:
         """Return the state of a run before its first step: the return from the start is paid."""
         model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
@@ -188,6 +190,7 @@ class Guide:
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
         return replace(held, accounts=tuple(accounts))
 
+    @on_one_thread
     def after(self, belief: Belief, held: Held) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 

@@ -27,6 +27,7 @@ from homeward.safety import AtStep, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.reach import silence_unreachable
+from homeward.solvers.threads import on_one_thread
 from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Planner:
                 raise error(f"{criterion!r} is not a criterion")
         keep("criteria", tuple(self.criteria))
 
+    @on_one_thread
     def plan(
         self,
         belief: Belief,

@@ -11,6 +11,7 @@ import numpy as np
 
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.extras import need
 from homeward.files import PART, refusing
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def check_film(out: Path) -> None:
         raise InvalidFileError(f"{out}: there is no folder {out.parent}")
     if out.is_dir():
         raise InvalidFileError(f"{out}: is a folder")
+    if out.suffix.lower() == ".mp4":
+        need("imageio.v2", "films", f"{out}: a film as .mp4 needs imageio")
 
 
 def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:

@@ -5,11 +5,11 @@ engine evaluates a policy under all totals at once, and maximises any weighted s
 
 Method: policy iteration. A policy is evaluated exactly: on `Moves` in O(S) along its functional
 graph; on `SparseMDP` by LU, or by GMRES to rounding if LU would need too much memory. Self-loops
-are folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in
-alternating directions. A sweep records the best action that it last found in each state: if V ≤ TV
-before a sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first
-sweep, a round visits only states whose successors have changed. If several policies are given to
-start from, the first policy takes in each state the action of the policy with the largest value
+are folded (see `folding`). The improvement step is a few Gauss–Seidel sweeps in alternating
+directions. A sweep records the best action that it last found in each state: if V ≤ TV before a
+sweep, then V ≤ T_π V for the recorded policy π, so every round improves. On `Moves`, after the
+first sweep a round visits only states whose successors have changed. If several policies are given
+to start from, the first policy takes in each state the action of the policy with the largest value
 there; this policy is at least as good as each given one.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
@@ -164,13 +164,16 @@ class SparseEngine(Engine):
                 kernels.weigh(values, weights, worth)
                 size = float(np.abs(weights) @ np.abs(values).max(axis=1))
             q = self.folded.q(reward, worth)
-            choice = q.argmax(axis=1).astype(np.int32)
-            best = q[self._states, choice]
+            best = q.max(axis=1)
             held = worth if rounds == 0 else q[self._states, policy]
             rises = best - held > SLACK * size
             if not rises.any() or 0 < limit <= rounds:
                 break
-            policy = np.where(rises, choice, policy)
+            policy = np.where(rises, q.argmax(axis=1), policy).astype(np.int32)
+            rows, swept = self.folded.onward, worth.copy()
+            entries = rows.indptr, rows.indices, rows.data
+            np.copyto(swept, best, where=rises)
+            kernels.sweep_rows(*entries, self.folded.leave, reward, SLACK * size, swept, policy)
         most = np.inf if rises.any() else max(0.0, float((best - worth).max()))
         return policy, values, most, rounds
 

@@ -1,4 +1,4 @@
-"""Compiled policy iteration on move-or-stay graphs.
+"""Compiled policy iteration on move-or-stay graphs, and sweeps on general models.
 
 Axes: s state, a action, k total. Action a in s moves to ``dest[s, a]`` with probability
 p = ``success[s, a]``; otherwise the agent stays in s. Repeating the action until it works folds the
@@ -184,6 +184,49 @@ def sweep_moves(
                 for e in range(first[s], first[s + 1]):
                     stale[source[e]] = 1
     return rises
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_rows(
+    first: IntArray,
+    target: IntArray,
+    onward: FloatArray,
+    leave: FloatArray,
+    reward: FloatArray,
+    slack: float,
+    value: FloatArray,
+    policy: IntArray,
+) -> None:
+    """Improve ``value`` [S] and ``policy`` [S] by Gauss–Seidel sweeps on a folded general model.
+
+    Row s·A + a has the entries ``first[row]`` to ``first[row + 1]`` of ``target`` and ``onward``;
+    ``leave`` and ``reward`` are [S, A]. A state rises as in `sweep_moves`. The sweeps alternate in
+    direction and end after `MAX_SWEEPS`, or when no state rises.
+    """
+    states, actions = leave.shape
+    for i in range(MAX_SWEEPS):
+        rises = 0
+        for j in range(states):
+            s = j if i % 2 == 0 else states - 1 - j
+            best, own, choice = -np.inf, -np.inf, 0
+            for a in range(actions):
+                if leave[s, a] == 0.0:
+                    continue
+                q = reward[s, a]
+                for e in range(first[s * actions + a], first[s * actions + a + 1]):
+                    q += onward[e] * value[target[e]]
+                q /= leave[s, a]
+                if a == policy[s]:
+                    own = q
+                if q > best:
+                    best, choice = q, a
+            if best - value[s] > slack:
+                if own < best:
+                    policy[s] = choice
+                value[s] = best
+                rises += 1
+        if rises == 0:
+            break
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

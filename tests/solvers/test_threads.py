@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from homeward.beliefs import FiniteBelief
+from homeward.models import Moves
+from homeward.solvers.threads import on_one_thread
+
+MOVES = Moves(np.zeros((2, 1), int), np.ones((2, 1)))
+
+
+def threads() -> list[int]:
+    """Return the number of threads of each BLAS that is loaded."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+class Asked:
+    """Tells how many threads it may use."""
+
+    @on_one_thread
+    def threads(self, belief: Any) -> list[int]:
+        return threads()
+
+    @on_one_thread
+    def fail(self, belief: Any) -> None:
+        raise KeyError
+
+
+def test_general_models_are_solved_on_one_thread_and_the_others_keep_theirs() -> None:
+    before, belief = threads(), FiniteBelief([MOVES.sparse()])
+    assert set(Asked().threads(belief)) == {1}
+    assert threads() == before
+    assert Asked().threads(FiniteBelief([MOVES])) == before
+
+
+def test_an_error_gives_the_threads_back() -> None:
+    before = threads()
+    with pytest.raises(KeyError):
+        Asked().fail(FiniteBelief([MOVES.sparse()]))
+    assert threads() == before
