@@ -30,9 +30,9 @@ from homeward.solvers import GIVE_UP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homeward.arrays import FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.bonuses import Bonus
-    from homeward.planning.held import Held
+    from homeward.planning.held import Account, Held
     from homeward.safety import Criterion, Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
@@ -160,13 +160,44 @@ class _Tree:
             for chance, world in zip(chances, self.worlds, strict=True):
                 if chance > 0.0:
                     if ledger.within is None:
-                        way = exact_return(world, account.way, ledger.homes)
+                        way = self._adaptive(account, chances > 0.0, world, ledger.homes)
                     else:
                         policies = [account.way] * ledger.within
                         way = exact_return_within(world, policies, ledger.homes)
                     kept[:, k] += chance * way[state]
             kept[1, k] += chances.sum() * account.spent
         return kept
+
+    def _adaptive(
+        self, account: Account, possible: BoolArray, world: FloatArray, homes: IntArray
+    ) -> FloatArray:
+        """Return the probability [S] that a way home works in one world; it may adapt.
+
+        The states of the process that is evaluated are pairs of a set of worlds and a state.
+        """
+        states = len(account.way)
+        if not account.policies:
+            return exact_return(world, account.way, homes)
+        start = sum(1 << int(m) for m in np.flatnonzero(possible))
+        sets = [start]
+        rows: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
+        for one in sets:  # grows
+            policy = account.policies[one]
+            for s in range(states):
+                row, action = rows.setdefault((one, s), {}), int(policy[s])
+                for there in np.flatnonzero(world[s, action]) if action != GIVE_UP else ():
+                    allow = (1 << m for m, w in enumerate(self.worlds) if w[s, action, there] > 0)
+                    after = one & sum(allow)
+                    if after not in sets:
+                        sets.append(after)
+                    row[after, int(there)] = float(world[s, action, there])
+        size = len(sets) * states
+        pairs = np.zeros((size, 1, size))
+        for (one, s), row in rows.items():
+            for (after, to), chance in row.items():
+                pairs[sets.index(one) * states + s, 0, sets.index(after) * states + to] = chance
+        at_home = [k * states + int(home) for k in range(len(sets)) for home in homes]
+        return exact_return(pairs, np.zeros(size, np.int64), np.array(at_home))[:states]
 
 
 def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:

@@ -171,14 +171,15 @@ def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> N
     assert held.accounts[0].way[1] == 0
     for _ in range(5):
         belief = belief.update(Transition(1, 1, 0))
-    assert guide.after(belief, held).accounts[0].way[1] == 1
+    after = guide.after(belief, held, Transition(1, 1, 0))
+    assert after.accounts[0].way[1] == 1
 
 
 def test_a_step_holds_what_its_observation_has_taught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = corridor(3).sparse()
     scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
     taught = replace(scout.held, idle=7)
-    monkeypatch.setattr(scout.guide, "after", lambda belief, held: taught)
+    monkeypatch.setattr(scout.guide, "after", lambda *_: taught)
     assert next(scout.explore(1)).held is taught
 
 

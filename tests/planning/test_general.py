@@ -8,7 +8,6 @@ import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
@@ -20,7 +19,7 @@ from homeward.planning.returns import returns_of
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
-    from homeward.planning.held import Held
+    from homeward.planning.held import Account, Held
 
 STATES, ACTIONS = 3, 2
 
@@ -72,20 +71,49 @@ def test_where_nothing_can_be_gained_there_is_no_ratio() -> None:
         assert best_ratio(model, bonus, ones, allowed, 0).action == -1
 
 
+def adaptive_value(
+    worlds: list[np.ndarray], weights: np.ndarray, way: Account, state: int
+) -> float:
+    """Return Pr(home) of a way that adapts, by following all histories at once for 500 steps."""
+    start = frozenset(np.flatnonzero(weights).tolist()), state
+    mass, home = {start: weights}, 0.0
+    for _ in range(500):
+        after: dict[tuple[frozenset[int], int], np.ndarray] = {}
+        for (possible, here), share in mass.items():
+            if here == 0:
+                home += float(share.sum())
+                continue
+            key = sum(1 << int(m) for m in possible)
+            action = int(way.policies.get(key, way.way)[here])
+            for there in range(STATES) if action >= 0 else ():
+                chances = np.array([world[here, action, there] for world in worlds])
+                left = possible & set(np.flatnonzero(chances).tolist())
+                if left:
+                    spot = frozenset(left), there
+                    after[spot] = after.get(spot, np.zeros(len(weights))) + share * chances
+        mass = after
+    return home
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    worlds = [SparseMDP.from_dense(random_rows(rng)) for _ in range(3)]
-    belief = FiniteBelief(worlds, rng.dirichlet(np.ones(3)))
+    dense = [random_rows(rng) for _ in range(3)]
+    belief = FiniteBelief([SparseMDP.from_dense(rows) for rows in dense], rng.dirichlet(np.ones(3)))
     model, home = belief.mean().sparse(), np.zeros(1, np.int64)
     found = returns_of(belief, model, Ledger("home", home, 0.5), None, 2, None)
-    dense = [dense_transitions(world) for world in worlds]
-    ways = [exact_return(rows, found.account.way, home) for rows in dense]
-    value = belief.weights @ np.array(ways)
-    after = sum(w * rows @ way for w, rows, way in zip(belief.weights, dense, ways, strict=True))
-    assert found.value == pytest.approx(value, abs=1e-11)
-    assert found.account.spent == pytest.approx(1.0 - value[2], abs=1e-11)
-    assert found.charge == pytest.approx(np.maximum(0.0, value[:, None] - after), abs=1e-11)
+    value = adaptive_value(dense, belief.weights, found.account, 2)
+    assert found.value[2] == pytest.approx(value, abs=1e-6)
+    assert found.account.spent == pytest.approx(1.0 - found.value[2], abs=1e-11)
+    for action, choice in enumerate(found.choices):
+        after = sum(
+            adaptive_value(
+                dense, belief.weights * [rows[2, action, t] for rows in dense], choice, t
+            )
+            for t in range(STATES)
+        )
+        now = adaptive_value(dense, belief.weights, choice, 2)
+        assert found.charge[2, action] == pytest.approx(found.value[2] - min(now, after), abs=1e-6)
 
 
 def worst_of(guide: Guide, belief: DirichletBelief, state: int, held: Held, depth: int) -> float:

@@ -17,6 +17,7 @@ from homeward.arrays import (
     checked_counts,
     floats,
     frozen,
+    indices,
     marks,
     set_fields,
     unless_given,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(np.float64).eps)
 
+LEAST_WEIGHT = 1e-250
+"""Least weight of a world that observations leave possible: no product of chances gets to 0."""
+
 ROW_TOLERANCE = 1e-9
 """Largest difference between an entry of a world's row and of an observed row that agree."""
 
@@ -53,12 +57,14 @@ class FiniteBelief:
     weights : [M] probabilities, equal by default; given ones are normalised
     visited : [S] states that were entered
     counts : [S, A] number of observed transitions
+    labels : [M] number of each world in the first belief; updates remove worlds
     """
 
     worlds: Sequence[Model]
     weights: FloatArray = unless_given()
     visited: BoolArray = unless_given()
     counts: IntArray = unless_given()
+    labels: IntArray = unless_given()
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
@@ -103,7 +109,9 @@ class FiniteBelief:
             checked_counts(self.counts, shape, error),
         )
         set_fields(self, worlds=worlds, weights=frozen(weights / total))
-        set_fields(self, visited=visited, counts=counts)
+        numbers = np.arange(count) if self.labels is None else self.labels
+        labels = indices(numbers, "label", (count,), (0, 2**31), "m", error)
+        set_fields(self, visited=visited, counts=counts, labels=labels)
 
     def mean(self) -> Model:
         """Return the mean model, of the same type as the worlds."""
@@ -161,7 +169,10 @@ class FiniteBelief:
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
-        """Return the belief after an observation, by Bayes' rule; impossible worlds are removed."""
+        """Return the belief after an observation, by Bayes' rule; impossible worlds are removed.
+
+        A world that is possible keeps a weight above 0, at least `LEAST_WEIGHT`.
+        """
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):
@@ -182,12 +193,17 @@ class FiniteBelief:
                 likelihood = np.array([float(gap <= ROW_TOLERANCE) for gap in gaps])
             case _:
                 raise InvalidBeliefError(f"a finite belief can't learn from {observation!r}")
-        weights = self.weights * likelihood
-        if weights.sum() <= 0:
+        kept = (self.weights > 0.0) & (likelihood > 0.0)
+        if not kept.any():
             raise ImpossibleObservationError(f"no possible world allows {observation}")
-        kept = weights > 0
-        worlds = list(compress(self.worlds, kept))
-        return replace(self, worlds=worlds, weights=weights[kept], visited=visited, counts=counts)
+        return replace(
+            self,
+            worlds=list(compress(self.worlds, kept)),
+            weights=np.maximum(self.weights[kept] * likelihood[kept], LEAST_WEIGHT),
+            visited=visited,
+            counts=counts,
+            labels=self.labels[kept],
+        )
 
     def sample(self, rng: np.random.Generator) -> Model:
         """Return one of the worlds, drawn with its probability."""

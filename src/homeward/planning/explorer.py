@@ -189,6 +189,6 @@ class Explorer(Loop):
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, self.world.state)
         if self.guide.relearns:
-            self.held = self.guide.after(self.belief, self.held)
+            self.held = self.guide.after(self.belief, self.held, observation)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import frozen, index, is_default_zero, number
-from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
+from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.graph import graph_of
-from homeward.planning.held import Account, Held
+from homeward.planning.held import Held
 from homeward.planning.ledger import Ledger, Limits
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import check_rewards
@@ -191,18 +192,26 @@ class Guide:
         return replace(held, accounts=tuple(accounts))
 
     @on_one_thread
-    def after(self, belief: Belief, held: Held) -> Held:
+    def after(self, belief: Belief, held: Held, observation: object) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
         For a `DirichletBelief`, return policies are planned again on the updated belief, as the
-        charges assume.
+        charges assume. On a `FiniteBelief`, they change with the set of possible worlds.
         """
-        if not isinstance(belief, DirichletBelief):
-            return held
-        correction = self.planner.correction
-        kept = zip(held.accounts, self.ledgers(belief), strict=True)
-        accounts = (Account(way_home_of(belief, x, correction), a.spent) for a, x in kept)
-        return replace(held, accounts=tuple(accounts))
+        accounts = held.accounts
+        if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
+            if not isinstance(observation, Transition):
+                raise InvalidProblemError(
+                    f"the world answered with a {type(observation).__name__}; a way home that "
+                    "adapts to what is observed needs a Transition after each action"
+                )
+            present = set_of(belief)
+            accounts = tuple(replace(a, way=a.policies.get(present, a.way)) for a in accounts)
+        elif isinstance(belief, DirichletBelief):
+            correction = self.planner.correction
+            kept = zip(accounts, self.ledgers(belief), strict=True)
+            accounts = tuple(replace(a, way=way_home_of(belief, x, correction)) for a, x in kept)
+        return replace(held, accounts=accounts)
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
         """Return the ledgers of the task: one budget for each return criterion."""

@@ -5,7 +5,7 @@ A record has only the changes since the previous step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homeward.arrays import IntArray
 
 
@@ -27,6 +29,7 @@ class Account:
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
+    policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
     used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
 
 
@@ -90,6 +93,14 @@ class Held:
         }
         if any(a.used for a in self.accounts):
             value["used"] = [list(a.used) for a in self.accounts]
+        pairs = [
+            (a.policies, b.policies) for a, b in zip(self.accounts, before.accounts, strict=True)
+        ]
+        if any(mine is not other and (mine or other) for mine, other in pairs):
+            value["policies"] = [
+                [[subset, policy.tolist()] for subset, policy in a.policies.items()]
+                for a in self.accounts
+            ]
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -108,7 +119,11 @@ class Held:
             for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
                 way = old.way.copy()
                 way[np.array(at, np.intp)] = actions
-                accounts.append(Account(frozen(way), float(spent), tuple(map(float, used))))
+                used = tuple(map(float, used))
+                accounts.append(replace(old, way=frozen(way), spent=float(spent), used=used))
+            for k, policies in enumerate(value.get("policies", ())):
+                found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
+                accounts[k] = replace(accounts[k], policies=found)
             proposal = None
             if "path" in value:
                 path = value["path"]

@@ -184,13 +184,13 @@ class Ledger:
     def open(self, graph: Graph, state: int, belief: Any = None) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
         used = (0.0,) * (0 if self.limits is None else self.limits.count)
-        nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), 0.0, used)
+        nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
         if self.is_limited:
             graph = first_attempts(graph, self.reach(graph.dest.shape, nothing))
         way, _, risk = self._new_way(graph, state)
         if 0.0 < risk < np.inf:
             risk = min(risk, 1.0 - self.bounds(belief, graph, way)[0][0])
-        return Account(way, min(1.0, risk), used)
+        return Account(way, min(1.0, risk), used=used)
 
     def survey(
         self, graph: Graph, account: Account, state: int, belief: Any = None, *, whole: bool = False
@@ -231,7 +231,7 @@ class Ledger:
         way, cost = with_way(survey.graph, account.way, survey.free, choice, self.homes, there)
         if 0.0 < cost < np.inf:
             way, cost = self._sharper(survey, there, choice, belief, way, cost)
-        return Account(frozen(way), min(1.0, account.spent + cost), account.used)
+        return replace(account, way=frozen(way), spent=min(1.0, account.spent + cost))
 
     def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
         """Return the survey's lower bounds [S] on coming home, sharper in `state`."""
@@ -304,7 +304,7 @@ class Ledger:
         if min(adding, alone) > survey.left:
             return account, False
         way, cost = (frozen(both), adding) if adding <= alone else (new, alone)
-        return Account(way, min(1.0, account.spent + cost), account.used), False
+        return replace(account, way=way, spent=min(1.0, account.spent + cost)), False
 
     def _new_way(self, graph: Graph, state: int) -> tuple[IntArray, IntArray, float]:
         """Return the best way home [S] from a state, all best first actions [S], and its risk.

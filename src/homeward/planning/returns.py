@@ -9,20 +9,22 @@ on each of its outcomes; the charge is negative if v is expected to rise. On oth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
-from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.planning.adaptive import LEAST_LINK, Worlds
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
 from homeward.solvers import GIVE_UP, solve_return
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
@@ -39,11 +41,13 @@ class Returns(NamedTuple):
     value: FloatArray  # lower bound [S] on the probability that the held way home works
     charge: FloatArray  # risk [S, A] that each action would add; below 0 if the way home gets safer
     lost: bool  # whether no way home is left
+    choices: tuple[Account, ...] = ()  # per action in the present state; `account` if empty
 
     def pay(self, state: int, action: int) -> Account:
         """Return the account after an action; a negative charge refunds what was spent."""
         cost = 0.0 if self.lost else float(self.charge[state, action])
-        return Account(self.account.way, min(1.0, max(0.0, self.account.spent + cost)))
+        account = self.choices[action] if self.choices else self.account
+        return replace(account, spent=min(1.0, max(0.0, account.spent + cost)))
 
 
 def returns_of(
@@ -55,42 +59,56 @@ def returns_of(
     correction: Correction | None,
 ) -> Returns:
     """Return the ways home and the charge of each action; `account` is None before a run."""
+    if isinstance(belief, FiniteBelief) and correction is not Correction.NAIVE:
+        return _exact_returns(belief, ledger, account, state)
     sigma, solved = _corrected(belief, model, ledger, correction)
     policy, value = solved.policy, solved.value
-    shape = (model.states, model.actions)
-    if isinstance(belief, FiniteBelief) and correction is not Correction.NAIVE:
-        worlds = [world.sparse().transitions for world in belief.worlds]
-        chances = _in_worlds(worlds, policy, ledger.homes, model)
-        if account is not None:
-            held = _in_worlds(worlds, account.way, ledger.homes, model)
-            if belief.weights @ held[:, state] > belief.weights @ chances[:, state]:
-                policy, chances = account.way, held
-        value = belief.weights @ chances
-        after = sum(
-            weight * (rows @ chance).reshape(shape)
-            for weight, rows, chance in zip(belief.weights, worlds, chances, strict=True)
+    after = sigma + (model.transitions @ value).reshape(model.states, model.actions)
+    if isinstance(belief, DirichletBelief):
+        charge = np.maximum(0.0, value[:, None] - after)
+        charge[state] = (
+            value[state] + SOLVE_TOLERANCE - _returns_after(belief, state, ledger, correction)
         )
-        charge = np.maximum(0.0, value[:, None] - after + SOLVE_TOLERANCE)
-        value = np.maximum(0.0, value - SOLVE_TOLERANCE)
     else:
-        after = sigma + (model.transitions @ value).reshape(shape)
-        if isinstance(belief, DirichletBelief):
-            charge = np.maximum(0.0, value[:, None] - after)
-            charge[state] = (
-                value[state] + SOLVE_TOLERANCE - _returns_after(belief, state, ledger, correction)
-            )
-        else:
-            charge = np.clip(1.0 - after, 0.0, 1.0)
-            if account is not None and account.way[state] >= 0 and (account.way == policy).all():
-                charge[state, account.way[state]] = 0.0
+        charge = np.clip(1.0 - after, 0.0, 1.0)
+        if account is not None and account.way[state] >= 0 and (account.way == policy).all():
+            charge[state, account.way[state]] = 0.0
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
     at_home = mask_of(model.states, ledger.homes)
     ways = [policy] if account is None else [account.way, policy]
-    lost = not any(
-        _reaches(model.transitions, model.actions, way, at_home)[1][state] for way in ways
-    )
+    lost = not any(_reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     spent = 1.0 - float(value[state]) if account is None else account.spent
     return Returns(Account(frozen(policy), spent), value, charge, lost)
+
+
+def _exact_returns(
+    belief: FiniteBelief, ledger: Ledger, account: Account | None, state: int
+) -> Returns:
+    """Return the ways home, evaluated in every world.
+
+    The way that is held after an action is that of the held one, the best one that adapts and the
+    best one that does not for which the action costs least. With Y the probability that the held
+    way works, an action after which way k is held costs Y − min(Y_k now, Y_k after the action).
+    """
+    worlds = Worlds(belief, ledger.homes)
+    ways = [worlds.best(adapts=worlds.adapts)]
+    if ways[0].policies:
+        ways.append(worlds.best(adapts=False))
+    held = max(ways, key=lambda way: float(way.value[state]))
+    spent = max(0.0, 1.0 - float(held.value[state]) + SOLVE_TOLERANCE)
+    if account is not None:
+        held, spent = worlds.held(account.policies, account.way), account.spent
+        ways = [held, *(way for way in ways if not way.same_as(held))]
+    best = max(ways, key=lambda way: float(way.value[state]))
+    charge = np.maximum(0.0, best.value[:, None] - best.after + SOLVE_TOLERANCE)
+    kept = np.array([np.minimum(way.value[state], way.after[state]) for way in ways])  # [K, A]
+    charge[state] = held.value[state] - kept.max(axis=0) + SOLVE_TOLERANCE
+    charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
+    value = np.maximum(0.0, best.value - SOLVE_TOLERANCE)
+    accounts = [Account(way.policy, spent, way.policies) for way in ways]
+    choices = tuple(accounts[k] for k in kept.argmax(axis=0))
+    lost = not best.value[state] > 0.0
+    return Returns(accounts[ways.index(best)], value, charge, lost, choices)
 
 
 def way_home_of(belief: DirichletBelief, ledger: Ledger, correction: Correction | None) -> IntArray:
@@ -127,37 +145,16 @@ def _returns_after(
     return found
 
 
-def _in_worlds(
-    worlds: list[csr_array], policy: IntArray, homes: IntArray, model: SparseMDP
-) -> FloatArray:
-    """Return the probability [M, S] that a policy reaches home, in each world."""
-    at_home = mask_of(model.states, homes)
-    found = np.zeros((len(worlds), model.states))
-    for m, transitions in enumerate(worlds):
-        rows, reaches = _reaches(transitions, model.actions, policy, at_home)
-        active = np.flatnonzero(reaches & (policy != GIVE_UP) & ~at_home)
-        found[m, at_home] = 1.0
-        if len(active):
-            part = rows[active]
-            system = (eye_array(len(active)) - part[:, active]).tocsc()
-            into = np.asarray(part[:, at_home].sum(axis=1)).ravel()
-            found[m, active] = np.clip(spsolve(system, into), 0.0, 1.0)
-    return found
-
-
 def _reaches(
     transitions: csr_array, actions: int, policy: IntArray, at_home: BoolArray
-) -> tuple[csr_array, BoolArray]:
-    """Return the rows [S, S] of a policy, and the mask [S] of states from which it may reach home.
-
-    Transitions too rare for a linear solve to distinguish from 0 are ignored.
-    """
+) -> BoolArray:
+    """Return the mask [S] of states from which a policy may reach home; see `LEAST_LINK`."""
     rows = transitions[np.arange(len(policy)) * actions + np.maximum(policy, 0)]
     moving = (policy != GIVE_UP) & ~at_home
-    links = (rows > 2.0**-53).astype(np.int8)
+    links = (rows > LEAST_LINK).astype(np.int8)
     found = at_home.copy()
     while True:
         more = found | (moving & ((links @ found.astype(np.int8)) > 0))
         if (more == found).all():
-            return rows, found
+            return found
         found = more

@@ -1,0 +1,214 @@
+"""Ways home that adapt: return policies on a `FiniteBelief` that change when worlds are ruled out.
+
+A *way* has one policy for each set B of worlds that are still possible. A transition that some
+worlds of B allow and others do not leads from B to the set B' of those that do, and the policy of
+B' is followed from then on. So a way tries one path first, and the next one once the first proves
+to be closed.
+
+Evaluation is exact. In world m of B, with π the policy of B,
+
+    W_m,B(s) = Σ_t P_m[s, π(s), t] W_m,B'(t),      B' = {k ∈ B : P_k[s, π(s), t] > 0}.
+
+Sets only shrink. So the values of smaller sets are computed first, and those of B are one linear
+system for each world. The policy of B maximises the mean over the worlds of B of what the smaller
+sets are worth, with the mean transitions as long as no world is ruled out. If every transition is
+sure in every world, this is the best of all ways. Otherwise it is a good one; its value is exact.
+
+With more than `MAX_WORLDS` worlds there could be too many sets: then one policy serves all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import spsolve
+
+from homeward.arrays import frozen
+from homeward.solvers import GIVE_UP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs import FiniteBelief
+
+MAX_WORLDS = 6
+"""Largest number of worlds for which a way home adapts: it may have 2**MAX_WORLDS − 1 policies."""
+
+HASTE = 1e-4
+"""Relative loss of value per step when a way home is chosen; its evaluation knows no such loss."""
+
+MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10
+"""Limits of value iteration when a way home is chosen."""
+
+LEAST_LINK = 2.0**-53
+"""Transitions less likely than this can't be told from 0 by a linear solve, and are ignored."""
+
+
+def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> IntArray:
+    """Return the policy [S] that maximises E[(1 − `HASTE`)^steps; home] on a model.
+
+    `transitions` is [S·A, S]; actions `closed` [S, A] can't be chosen. The haste matters where the
+    mean model is wrong about repetition: a move that works in one world of two is no way home in
+    the other one, however often it is tried.
+    """
+    value = at_home.astype(np.float64)
+    for _ in range(MAX_SWEEPS):
+        ahead = (1.0 - HASTE) * (transitions @ value).reshape(closed.shape)
+        ahead[closed] = 0.0
+        better = np.where(at_home, 1.0, ahead.max(axis=1))
+        settled = float((better - value).max()) <= SWEEP_TOLERANCE
+        value = better
+        if settled:
+            break
+    policy = np.where(at_home | (value <= 0.0), GIVE_UP, ahead.argmax(axis=1))
+    return frozen(policy.astype(np.int32))
+
+
+def set_of(belief: FiniteBelief) -> int:
+    """Return the set of possible worlds of a belief: bit k is set if world k is possible."""
+    return sum(1 << int(label) for label in belief.labels[belief.weights > 0.0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """A way home that was evaluated.
+
+    Attributes
+    ----------
+    policies : policy [S] by set of worlds; empty if `policy` serves all sets
+    policy : [S] policy of the present set
+    value : [S] probability of reaching home, over the worlds of the belief
+    after : [S, A] the same after one action, with the way followed from then on
+    """
+
+    policies: Mapping[int, IntArray]
+    policy: IntArray
+    value: FloatArray
+    after: FloatArray
+
+    def same_as(self, other: Way) -> bool:
+        """Return whether both ways have the same policies."""
+        if self.policies.keys() != other.policies.keys():
+            return False
+        pairs = [(self.policy, other.policy)]
+        pairs += [(self.policies[subset], other.policies[subset]) for subset in self.policies]
+        return all(np.array_equal(*pair) for pair in pairs)
+
+
+class Worlds:
+    """The worlds of a belief with N possible transitions (row, next state) in common arrays."""
+
+    def __init__(self, belief: FiniteBelief, homes: IntArray) -> None:
+        model = belief.worlds[0].sparse()
+        possible = np.flatnonzero(belief.weights > 0.0)
+        self.states, self.actions = model.states, model.actions
+        self.closed = ~np.isfinite(model.reward)  # [S, A]
+        self.weights = belief.weights[possible]  # [M]
+        self.whole = set_of(belief)
+        self.at_home = np.zeros(model.states, dtype=bool)
+        self.at_home[homes] = True
+        worlds = [belief.worlds[int(m)].sparse().transitions.tocoo() for m in possible]
+        keys = [world.row.astype(np.int64) * model.states + world.col for world in worlds]
+        every = np.unique(np.concatenate(keys))
+        self.row, self.there = np.divmod(every, model.states)  # [N]
+        self.chance = np.zeros((len(worlds), len(every)))  # [M, N]
+        for chance, key, world in zip(self.chance, keys, worlds, strict=True):
+            np.add.at(chance, np.searchsorted(every, key), world.data)
+        self.bits = [1 << int(label) for label in belief.labels[possible]]
+        self.adapts = len(worlds) <= MAX_WORLDS and max(self.bits) < 2**62
+        bits = np.array(self.bits if self.adapts else [0] * len(worlds), np.int64)
+        self.allowed = np.where(self.chance > 0.0, bits[:, None], 0).sum(axis=0)  # [N] sets
+
+    def best(self, *, adapts: bool) -> Way:
+        """Return the way home that is chosen by the weights of the worlds."""
+
+        def choose(worlds: BoolArray, stays: BoolArray, done: FloatArray) -> IntArray:
+            weights = np.where(worlds, self.weights, 0.0)
+            weights = weights / weights.sum()
+            mean = np.where(stays, weights @ self.chance, 0.0)
+            home = int(np.argmax(self.at_home))
+            won = np.bincount(self.row, weights @ done, self.states * self.actions)
+            rows = np.flatnonzero(won)  # what smaller sets are worth counts as coming home
+            data = np.concatenate([mean, won[rows]])
+            at = np.concatenate([self.row, rows]), np.append(self.there, np.full(len(rows), home))
+            matrix = csr_array((data, at), (self.states * self.actions, self.states))
+            return quick_way(matrix, self.closed, self.at_home)
+
+        return self._evaluated(choose, adapts=adapts)
+
+    def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> Way:
+        """Return the evaluation of a way: the policy of each set, or one `policy` [S] for all."""
+        if not policies:
+            return self._evaluated(lambda *_: policy, adapts=False)
+        found = iter(policies.get(subset, policy) for subset in self._sets(self.whole))
+        return self._evaluated(lambda *_: next(found), adapts=True)
+
+    def _sets(self, subset: int) -> list[int]:
+        """Return the sets that `subset` can shrink to, each after the sets it can shrink to."""
+        found: dict[int, None] = {}
+
+        def visit(one: int) -> None:
+            for smaller in np.unique(self.allowed & one).tolist():
+                if smaller not in (0, one) and smaller not in found:
+                    visit(smaller)
+            found[one] = None
+
+        visit(subset)
+        return list(found)
+
+    def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> Way:
+        """Evaluate the way whose policies are chosen by `choose`, smaller sets first.
+
+        `choose` is called with the mask [M] of the worlds of a set, the mask [N] of the transitions
+        that keep it, and what the others are worth: chance times value [M, N].
+        """
+        values: dict[int, FloatArray] = {}  # [M, S] by set
+        policies: dict[int, IntArray] = {}
+        for subset in self._sets(self.whole) if adapts else [self.whole]:
+            worlds = np.array([not adapts or bool(bit & subset) for bit in self.bits])
+            goes_to = self.allowed & subset if adapts else np.full(len(self.row), subset)
+            stays, done = goes_to == subset, np.zeros_like(self.chance)
+            for smaller in np.unique(goes_to[~stays & (goes_to != 0)]).tolist():
+                there = goes_to == smaller
+                done[:, there] = self.chance[:, there] * values[smaller][:, self.there[there]]
+            policy = policies[subset] = choose(worlds, stays, done)
+            value = values[subset] = np.zeros((len(worlds), self.states))
+            for m in np.flatnonzero(worlds):
+                value[m] = self._reaching(policy, np.where(stays, self.chance[m], 0.0), done[m])
+        # Here `goes_to` and the values of all smaller sets are those of the whole set.
+        ahead = done + np.where(stays, self.chance * value[:, self.there], 0.0)
+        after: FloatArray = np.zeros(self.states * self.actions)
+        np.add.at(after, self.row, self.weights @ ahead)
+        after = after.reshape(self.states, self.actions)
+        return Way(policies if len(policies) > 1 else {}, policy, self.weights @ value, after)
+
+    def _reaching(self, policy: IntArray, onward: FloatArray, done: FloatArray) -> FloatArray:
+        """Return the probability [S] of coming home in one world under a policy of one set.
+
+        Transitions lead on with probability `onward` [N], or come home in the end with `done` [N].
+        """
+        states, moving = self.states, (policy != GIVE_UP) & ~self.at_home
+        here = moving[self.row // self.actions]
+        here &= self.row % self.actions == policy[self.row // self.actions]
+        source, there = self.row[here] // self.actions, self.there[here]
+        onward, done = onward[here], done[here]
+        home = self.at_home[there]
+        into = np.bincount(source, done + np.where(home, onward, 0.0), states)
+        links = csr_array((np.where(home, 0.0, onward), (source, there)), (states, states))
+        linked = (links > LEAST_LINK).astype(np.int8)
+        reaches = into > LEAST_LINK
+        while True:
+            more = reaches | ((linked @ reaches.astype(np.int8)) > 0)
+            if (more == reaches).all():
+                break
+            reaches = more
+        value = self.at_home.astype(np.float64)
+        active = np.flatnonzero(reaches)
+        if len(active):
+            system = eye_array(len(active)) - links[active][:, active]
+            value[active] = np.clip(spsolve(system.tocsc(), into[active]), 0.0, 1.0)
+        return value

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from homeward.beliefs import FiniteBelief, Rows, Transition, Visit
+from homeward.bonuses import RMax
+from homeward.errors import InvalidProblemError
+from homeward.models import SparseMDP
+from homeward.planning.adaptive import MAX_WORLDS, Worlds, set_of
+from homeward.planning.explorer import Explorer
+from homeward.planning.held import Held
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome
+
+if TYPE_CHECKING:
+    from homeward.models import Model
+
+HOME = np.zeros(1, np.int64)
+
+
+class Drawn:
+    """A world that behaves like a model, by a stream of random numbers."""
+
+    def __init__(self, model: Model, seed: int, start: int = 0) -> None:
+        self.model, self.state, self.ended = model, start, False
+        self.rng = np.random.default_rng(seed)
+
+    def look(self) -> Visit:
+        return Visit(self.state)
+
+    def act(self, action: int) -> Transition:
+        before = self.state
+        self.state = int(self.rng.choice(self.model.states, p=self.model.row(before, action)))
+        return Transition(before, action, self.state)
+
+
+def bridges(count: int) -> FiniteBelief:
+    """Return two shores with bridges from 1 to 0; in world k only bridge k holds.
+
+    The last action crosses from 0 to 1. Who tries a broken bridge stays where they are.
+    """
+    worlds = []
+    for k in range(count):
+        rows = np.zeros((2, count + 1, 2))
+        rows[0, :, 0] = rows[1, :, 1] = 1.0
+        rows[1, k] = rows[0, count] = [1.0, 0.0]
+        rows[0, count] = [0.0, 1.0]
+        worlds.append(SparseMDP.from_dense(rows))
+    return FiniteBelief(worlds)
+
+
+def test_a_way_home_tries_the_next_bridge_when_one_is_broken() -> None:
+    found = Worlds(bridges(3), HOME)
+    way = found.best(adapts=True)
+    assert way.value == pytest.approx([1.0, 1.0])
+    assert found.best(adapts=False).value == pytest.approx([1.0, 1.0 / 3.0])
+    tried = [int(way.policies[worlds][1]) for worlds in (0b111, 0b110, 0b100)]
+    assert tried == [0, 1, 2]
+    assert found.held(way.policies, way.policy).value == pytest.approx(way.value)
+    assert found.held({}, way.policy).value == pytest.approx([1.0, 1.0 / 3.0])
+
+
+def test_many_worlds_have_one_policy() -> None:
+    found = Worlds(bridges(MAX_WORLDS + 1), HOME)
+    assert not found.adapts
+    assert found.best(adapts=found.adapts).policies == {}
+
+
+def test_an_explorer_crosses_where_some_bridge_back_holds() -> None:
+    belief = bridges(3)
+    world = Drawn(belief.worlds[2], 0)
+    explorer = Explorer(Planner(RMax(), [ReturnHome(1.0)]), belief, world)
+    assert 1 in {step.state for step in explorer.explore(5)}
+    first = Held.decode(explorer.held.encode(explorer.held.emptied()), explorer.held.emptied())
+    assert first.accounts[0].policies.keys() == explorer.held.accounts[0].policies.keys()
+    # The way home follows what is observed of the bridges.
+    held = explorer.held
+    learned = belief.update(Transition(1, 0, 1))
+    assert set_of(learned) == 0b110
+    after = explorer.guide.after(learned, held, Transition(1, 0, 1))
+    assert after.accounts[0].way[1] == held.accounts[0].policies[0b110][1] == 1
+    with pytest.raises(InvalidProblemError, match="answered with a Rows"):
+        explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))))
+
+
+def corridor(success: float) -> SparseMDP:
+    """Return five cells in a row; a move works with probability `success`, else it stays."""
+    rows = np.zeros((5, 2, 5))
+    for s in range(5):
+        for a, step in enumerate((-1, 1)):
+            rows[s, a, min(4, max(0, s + step))] += success
+            rows[s, a, s] += 1.0 - success
+    return SparseMDP.from_dense(rows)
+
+
+@pytest.mark.parametrize("truth", [0, 1])
+def test_a_corridor_of_unknown_firmness_is_explored_whole(truth: int) -> None:
+    belief = FiniteBelief([corridor(0.9), corridor(0.6)])
+    world = Drawn(belief.worlds[truth], 1)
+    explorer = Explorer(Planner(RMax(), [ReturnHome(0.9)]), belief, world)
+    assert {0} | {step.state for step in explorer.explore(60)} == set(range(5))
+    assert explorer.held.kept == pytest.approx(1.0)
+
+
+def test_a_move_that_works_in_one_world_of_two_is_no_way_home_however_often_it_is_tried() -> None:
+    # From 1, action 0 leads home in world 1 alone, action 1 by way of 2 in both.
+    rows = np.zeros((2, 3, 2, 3))
+    rows[:, 0, :, 0] = rows[:, 2, :, 0] = rows[:, 1, 1, 2] = 1.0
+    rows[0, 1, 0, 1] = rows[1, 1, 0, 0] = 1.0
+    rows[1, 1, 0] = [0.1, 0.9, 0.0]
+    belief = FiniteBelief([SparseMDP.from_dense(world) for world in rows])
+    way = Worlds(belief, HOME).best(adapts=False)
+    assert way.policy[1] == 1
+    assert way.value == pytest.approx(np.ones(3))
