@@ -22,8 +22,10 @@ def graph_from(
 ) -> Graph:
     """Return a graph on which all edges may be taken."""
     model = Moves(dest, success)
-    least = blocked if least is None else least
-    return Graph(model.dest, model.success, blocked, least, EVERYWHERE, *ways_to(model))
+    bounded = np.flatnonzero((blocked if least is None else least) != blocked)
+    least = blocked.ravel()[bounded] if least is None else least.ravel()[bounded]
+    edges = model.success, blocked, bounded, least
+    return Graph(model.dest, *edges, EVERYWHERE, *ways_to(model))
 
 
 def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) -> Graph:

@@ -358,8 +358,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def _learn(self, seen: Heights) -> None:
         """Condition this new version on measured heights; leave out what has to wait."""
         floor = np.maximum(self.variance, self._least_variance)
-        mask = np.zeros(len(floor), dtype=bool)
-        seen.take_in(self.blocked, self.height.copy(), floor, mask)  # raises if they are invalid
+        seen.posterior(self.blocked, self.height, floor)  # raises if they are invalid
         self.__dict__["looked"] = self._looked_after(seen)
         told = np.isfinite(seen.variances)
         cells, values, errors = seen.cells[told], seen.heights[told], seen.variances[told]
