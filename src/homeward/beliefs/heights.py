@@ -413,7 +413,7 @@ class TerrainBelief(SlopeBelief):
 
     def _all_chances(self) -> Chances:
         """Return the bounds from nothing."""
-        success, ground = np.ones((len(self.blocked), len(STEPS))), self._ground
+        success, ground = np.ones((len(self.blocked), len(STEPS))), self.ground
         if success.size >= PARALLEL_SIZE:
             kernels.fill(ground, success)
         else:
@@ -449,7 +449,7 @@ class TerrainBelief(SlopeBelief):
         if len(bounded) or len(known.bounded):
             moves = np.unique(np.concatenate([touched, bounded, known.bounded]))
         success = np.empty(len(moves))
-        kernels.refresh(self._ground, moves, success)
+        kernels.refresh(self.ground, moves, success)
         success[np.searchsorted(moves, bounded)] = low
         attempts = attempts if moves is touched else self.attempts.among(moves)
         success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
@@ -461,7 +461,7 @@ class TerrainBelief(SlopeBelief):
         if not len(informative):
             return _NO_MOVES, np.empty(0), np.empty(0)
         dest = grid_graph(*self.shape).dest
-        moves, low, high = move_bounds(informative, self.attempts, dest, self._ground)
+        moves, low, high = move_bounds(informative, self.attempts, dest, self.ground)
         tried = self.attempts.among(moves)
         low[np.searchsorted(moves, tried.pairs)] = tried.worked
         high[np.searchsorted(moves, tried.pairs)] = tried.worked
@@ -487,7 +487,8 @@ class TerrainBelief(SlopeBelief):
         return float(sums.sum())
 
     @property
-    def _ground(self) -> kernels.Ground:
+    def ground(self) -> kernels.Ground:
+        """Heights and variances by measurements alone, and the limits of every move."""
         drop, rise = self._limits
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)

@@ -1,7 +1,8 @@
 """The probability that several moves work together, where a belief knows more than each alone.
 
 - `FiniteBelief`: counted over its worlds;
-- `HeightBelief`: exact, by a recursion over levels (`level_joint`).
+- `HeightBelief`: exact, by a recursion over levels (`level_joint`);
+- `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`).
 
 A move *works* in a world if its success probability there is above 0. Sets that are too entangled
 have the union bound: 1 less the probabilities that each move never works.
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs.finite import FiniteBelief
+from homeward.beliefs.height_joint import BINS, height_sets
+from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.levels import HeightBelief
 from homeward.models import Moves
@@ -44,7 +47,7 @@ def evaluator_of(belief: Any) -> str | None:
     """Return the code of the evaluator that `work_together` uses; None if it has none."""
     if isinstance(belief, FiniteBelief):
         return "exact" if isinstance(belief.worlds[0], Moves) else None
-    return "path" if isinstance(belief, HeightBelief) else None
+    return "path" if isinstance(belief, HeightBelief | TerrainBelief) else None
 
 
 def work_together(belief: Any, sets: MoveSets) -> Together | None:
@@ -74,5 +77,14 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
                 mine = risks[sets.first[i] : sets.first[i + 1]]
                 low[i] = max(0.0, 1.0 - mine.sum() * (1.0 + len(mine) * EPSILON))
                 high[i] = 1.0 - mine.max()
+        return Together(low, high, "path")
+    if isinstance(belief, TerrainBelief):
+        low, high, model, moves = np.empty(count), np.empty(count), belief.mean(), sets[1:]
+        risk, likely = belief.blocked_probability()[moves], model.success[moves]
+        bounded, least = belief.least_blocked()
+        numbers = sets.state * model.actions + sets.action
+        apart = np.isin(numbers, bounded)
+        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
     return None

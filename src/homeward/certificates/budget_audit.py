@@ -139,7 +139,7 @@ class _Account:
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
                 charge = _risk(self.way, edges)
                 works = self._works(self.way, edges, belief) if charge > 0.0 else None
-                charge = charge if works is None else min(charge, 1.0 - works)
+                charge = charge if works is None else min(charge, 1.0 - works[0])
             way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
@@ -158,7 +158,7 @@ class _Account:
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
             pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
             if pair[0] is not None and pair[1] is not None:
-                most = min(most, max(0.0, pair[0] - pair[1]))
+                most = min(most, max(0.0, pair[0][1] - pair[1][0]))
         charge = min(1.0, charge + most)
         within = self.claim.within
         if after is None:
@@ -220,8 +220,8 @@ class _Account:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
-    def _works(self, way: IntArray, edges: Edges, belief: Any) -> float | None:
-        """Return the probability that all edges of a set [S] work; None if it is not known."""
+    def _works(self, way: IntArray, edges: Edges, belief: Any) -> tuple[float, float] | None:
+        """Return bounds on the probability that all edges of a set [S] work; None without any."""
         if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)
