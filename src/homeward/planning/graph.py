@@ -89,8 +89,8 @@ def graph_of(
             least = known.ravel()[bounded]
         elif isinstance(belief, BoundedMoves):
             bounded, least = belief.least_blocked()
-    edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least)
-    return Graph(model.dest, *edges, allowed, *ways_to(model))
+    edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)
+    return Graph(model.dest, *edges, *ways_to(model))
 
 
 @njit(cache=True)

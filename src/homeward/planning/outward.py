@@ -53,7 +53,7 @@ def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
 
 
 @njit(cache=True)
-def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool = True) -> float:
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
     Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
@@ -111,9 +111,9 @@ def follow(
                 steps = np.inf
             used += graph.reach.use[:, s, actions[k]]
         if along:
-            gain += gain_at(path[k + 1], looks, looked)
+            gain += gain_at(path[k + 1], looks, looked, True)
             look_from(path[k + 1], looks, looked, False)
-    return actions, gain if along else gain_at(path[-1], looks, looked), steps
+    return actions, gain if along else gain_at(path[-1], looks, looked, True), steps
 
 
 @njit(cache=True)
@@ -159,7 +159,7 @@ def search_outward(
                 gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
                 if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
-                    gain = gain_at(s, looks, looked)
+                    gain = gain_at(s, looks, looked, True)
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
@@ -212,7 +212,7 @@ def best_per_risk(
         done[s] = True
         n = steps[s] + extra
         if n > 0.0:
-            gain = gain_at(s, looks, looked)
+            gain = gain_at(s, looks, looked, True)
             if gain >= floor * n and gain > 0.0:
                 if worst[s] > 1.0:
                     if worst[s] < over_risk:
@@ -285,7 +285,7 @@ def look_ahead(
                     if not affords(reach, used[i], s, a, t, p >= 1.0):
                         continue
                     uses[count] = used[i] + reach.use[:, s, a]
-                more = gain_at(t, looks, looked)
+                more = gain_at(t, looks, looked, True)
                 to[count], of[count] = t, i
                 told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
                 worth[count] = told[count] - price * taken[count]
@@ -439,7 +439,7 @@ def best_tour(
             opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
             for s in range(states):
                 if near[s] > 0.0:
-                    opens[s] = gain_at(s, beyond, looked)
+                    opens[s] = gain_at(s, beyond, looked, True)
         left, bounds = near.copy(), most.copy()
         s, t, there, way = state, target, steps, before
         length, opened, later = 0.0, 0.0, 0.0
