@@ -16,6 +16,11 @@ given the observations before the step. A change from E to E' lowers Y by at mos
 The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
 
+Where a way home is limited, only first attempts count, and after each step its edges use no more
+than is left: of steps for the return, and of the amounts that the whole run may use, what the
+attempts so far have not used. After a failed attempt of the held way itself, which has been paid
+for, the limits count again from the next step on.
+
 The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
 and a lower bound on b in the maximum.
 """
@@ -57,6 +62,12 @@ class HomeClaim(NamedTuple):
     homes: frozenset[int]  # states that count as home
     level: float  # δ of the whole run
     within: int | None = None  # largest number of moves of a return; None for any number
+    allowances: tuple[Any, ...] = ()  # `safety.Allowance`: what the whole run may use
+
+    @property
+    def at_once(self) -> bool:
+        """Whether only the first attempts of a return count."""
+        return self.within is not None or bool(self.allowances)
 
 
 class Edges(NamedTuple):
@@ -85,8 +96,8 @@ def audit(
 ) -> tuple[HomeVerdict, ...]:
     """Return one verdict per home: whether every step kept a path home and spent enough risk.
 
-    A step is a pair: its record (`step`, `state`, `next_state`, `holding`), and the belief before
-    the step.
+    A step is a pair: its record (`step`, `state`, `action`, `next_state`, `holding`), and the
+    belief before the step.
     """
     accounts = [_Account(claim) for claim in claims]
     for record, belief in steps:
@@ -116,6 +127,7 @@ class _Account:
         self.claim, self.unread = claim, False
         self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
+        self.used = [0.0] * len(claim.allowances)
         self.reasons: list[str] = []
 
     def check(self, step: Any, k: int, edges: Edges, belief: Any = None) -> None:
@@ -157,8 +169,9 @@ class _Account:
                 self._object(step, lost)
         elif within is not None and len(after) > within:
             self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
-        elif within is not None and after and not edges.at_once:
+        elif self.claim.at_once and after and not edges.at_once:
             self._object(step, "moves may need several attempts, so the steps are not bounded")
+        self._check_use(step, k, before, after)
         if kept != max(0.0, 1.0 - max(spent)):
             claim = f"the record claims a return probability of {kept:.6g}"
             self._object(step, f"{claim}, but {max(spent):.6g} is spent")
@@ -173,6 +186,34 @@ class _Account:
         self.charged += charge
         self.steps += 1
 
+    def _check_use(
+        self, step: Any, k: int, before: list[Edge] | None, after: list[Edge] | None
+    ) -> None:
+        """Check what was used by the step, and with it what the path home `after` it uses."""
+        if not self.claim.allowances:
+            return
+        works = step.next_state != step.state
+        tried = (step.state, step.action)
+        paid_for = not works and before is not None and before[:1] == [tried]
+        for n, allowance in enumerate(self.claim.allowances):
+            use = allowance.use if works else allowance.lost
+            self.used[n] += float(use[step.state, step.action])
+            told = f"{self.used[n]:.6g} {allowance.unit}"
+            try:
+                recorded = float(step.holding["used"][k][n])
+            except (KeyError, TypeError, ValueError, IndexError):
+                recorded = np.nan
+            if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
+                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {told}")
+            home = sum(float(allowance.use[edge]) for edge in after or ())
+            most = allowance.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
+            if after is not None and not paid_for and self.used[n] + home > most:
+                self._object(
+                    step,
+                    f"{told} are used and the path home uses {home:.6g}, but "
+                    f"{allowance.amount:.6g} are allowed",
+                )
+
     def verdict(self) -> HomeVerdict:
         """Return the verdict after the last step."""
         claim, kept = self.claim, max(0.0, 1.0 - self.spent)
@@ -183,7 +224,7 @@ class _Account:
 
     def _works(self, way: IntArray, edges: Edges, belief: Any) -> tuple[float, float] | None:
         """Return bounds on the probability that all edges of a set [S] work; None without any."""
-        if self.claim.within is not None and not edges.at_once:
+        if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)
         relied = [(int(s), int(way[s])) for s in states if edges.most[s, way[s]] > 0.0]

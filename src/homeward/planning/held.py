@@ -6,7 +6,7 @@ A record has only the changes since the previous step.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,23 @@ MAX_FREE_SHARE = 1e-3
 """Largest fraction of a remaining budget that a path may spend without a toll."""
 
 
+class Tally(NamedTuple):
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
+
+    total: float = 0.0  # sum of the estimated charges
+    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
+    draws: int = 0  # number of estimates, each in fresh worlds
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on to return to one home, and the risk that it has spent."""
+    """The edges that a run relies on to return to one home, and what it has spent and used."""
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
+    used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
+    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,9 @@ class Held:
 
     def emptied(self) -> Held:
         """Return a state with the same number of accounts, without edges and spent risk."""
-        return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
+        return Held(
+            tuple(Account(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.accounts)
+        )
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
@@ -88,6 +100,8 @@ class Held:
             "remaining": self.remaining,
             "idle": self.idle,
         }
+        if any(a.used for a in self.accounts):
+            value["used"] = [list(a.used) for a in self.accounts]
         pairs = [
             (a.policies, b.policies) for a, b in zip(self.accounts, before.accounts, strict=True)
         ]
@@ -96,6 +110,8 @@ class Held:
                 [[subset, policy.tolist()] for subset, policy in a.policies.items()]
                 for a in self.accounts
             ]
+        if any(a.tally is not None for a in self.accounts):
+            value["sampled"] = [list(a.tally or ()) for a in self.accounts]
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -109,11 +125,17 @@ class Held:
     def decode(cls, value: Any, before: Held) -> Held:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
-            accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
-            for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):
+            uses = value.get("used") or [()] * len(before.accounts)
+            accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
+            for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
                 way = old.way.copy()
                 way[np.array(at, np.intp)] = actions
-                accounts.append(replace(old, way=frozen(way), spent=float(spent)))
+                used = tuple(map(float, used))
+                accounts.append(replace(old, way=frozen(way), spent=float(spent), used=used))
+            for k, tally in enumerate(value.get("sampled", ())):
+                total, spread, draws = tally
+                found_tally = Tally(float(total), float(spread), int(draws))
+                accounts[k] = replace(accounts[k], tally=found_tally)
             for k, policies in enumerate(value.get("policies", ())):
                 found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
                 accounts[k] = replace(accounts[k], policies=found)
@@ -125,5 +147,5 @@ class Held:
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
-        except (KeyError, TypeError, ValueError, IndexError) as cause:
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause
