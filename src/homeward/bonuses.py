@@ -222,7 +222,9 @@ class InformationGain(_Measuring):
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): nats gained by a measurement from s.
 
     It is exact for independent normal heights, since the posterior variance does not depend on the
-    measured values. It is the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
+    measured values. For correlated heights it is an upper bound (`information_gain` is exact): what
+    neighbours tell alike counts twice. It is the same for every action. Only the nearest
+    `MAX_VIEW_CELLS` cells count.
     """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
