@@ -10,7 +10,7 @@ is then 0 before the first visit and infinite after it, and R-max equals the nea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -49,6 +49,10 @@ NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
 """`Looks.done` where a second look from a cell counts like the first."""
 
 
+NO_VISITS: FloatArray = frozen(np.empty(0))
+"""`Looks.visit` where being in a cell gains nothing of its own."""
+
+
 class Looks(NamedTuple):
     """A model of observations ("looks") from the cells of a map, and of their joint gain.
 
@@ -68,13 +72,15 @@ class Looks(NamedTuple):
     ground: FloatArray = NO_GROUND  # [R, C] m, believed heights that hide cells; empty: none does
     mast: float = 0.0  # m, height of the sensor above the ground
     done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
+    visit: FloatArray = NO_VISITS  # [S] gain of being in a cell for the first time
 
     @property
     def total(self) -> float:
         """The remaining gain: the sum over cells of one look with the largest weight."""
         if self.logarithmic:
-            return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
-        return float(self.amount.sum())
+            seen = 0.5 * np.log1p(self.amount * self.weight.max())
+            return float(seen.sum() + self.visit.sum())
+        return float(self.amount.sum() + self.visit.sum())
 
     @property
     def extra_steps(self) -> float:
@@ -197,7 +203,12 @@ class InformationGain(_Measuring):
 
     It is exact for independent normal heights, since the posterior variance does not depend on the
     measured values. It is the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
+
+    `targets` [S] is what the first visit of each cell is worth in nats, in addition; None for
+    nothing. A cell counts as visited once it was measured from.
     """
+
+    targets: FloatArray | None = field(default=None, compare=False)
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
@@ -215,6 +226,8 @@ class InformationGain(_Measuring):
             there = _overlap(rows, -down), _overlap(columns, -right)
             is_seen = seen[:, k].reshape(rows, columns)[here]
             told[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
+        if looks.visit.size:
+            told += looks.visit.reshape(rows, columns)
         return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
@@ -226,6 +239,8 @@ class InformationGain(_Measuring):
         down, right, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
         looks = Looks(belief.shape, down, right, weight, amount, True)
+        if self.targets is not None:
+            looks = looks._replace(visit=frozen(np.where(belief.looked, 0.0, self.targets)))
         if self.sensor.mast is None:
             return looks
         ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
