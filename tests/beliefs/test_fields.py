@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 
 from homeward.beliefs import Heights, Transition
 from homeward.beliefs.covariance import Matern
-from homeward.beliefs.fields import CorrelatedTerrainBelief
+from homeward.beliefs.fields import FOLD, CorrelatedTerrainBelief
 from homeward.beliefs.grid_graph import STEPS, grid_graph
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
@@ -35,6 +35,19 @@ def batch(
     return prior + weights @ (seen - prior), covariance - weights @ covariance[cells]
 
 
+def taken_in(
+    belief: CorrelatedTerrainBelief, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all measurements merged by cell, without those that wait."""
+    precision, weighted = -belief._waiting
+    for cells, seen, errors in parts:
+        np.add.at(precision, cells, 1.0 / errors)
+        np.add.at(weighted, cells, seen / errors)
+    cells = np.flatnonzero(belief.measured)
+    assert (np.delete(precision, cells) == 0.0).all()
+    return cells, weighted[cells] / precision[cells], 1.0 / precision[cells]
+
+
 kernels = st.builds(Matern, st.floats(0.5, 20.0), st.floats(1.0, 10.0), st.sampled_from([1.5, 2.5]))
 
 
@@ -53,8 +66,13 @@ def test_updates_one_by_one_equal_conditioning_at_once(
         seen, errors = rng.normal(size=len(cells)), rng.uniform(0.01, 1.0, len(cells))
         belief = belief.update(Heights(cells, seen, errors))
         parts.append((cells, seen, errors))
-    mean, exact = batch(covariance, 3.0, *(np.concatenate(p) for p in zip(*parts, strict=True)))
+    mean, exact = batch(covariance, 3.0, *taken_in(belief, parts))
     np.testing.assert_allclose(belief.height, mean, atol=1e-6)
+    fell = (
+        np.linalg.slogdet(covariance + 1e-9 * np.eye(CELLS))[1]
+        - np.linalg.slogdet(exact + 1e-9 * np.eye(CELLS))[1]
+    )
+    assert belief.information == pytest.approx(0.5 * fell, abs=0.02)
     np.testing.assert_allclose(belief.variance, np.diagonal(exact), atol=1e-6)
     np.testing.assert_allclose(belief.covariance(np.arange(CELLS)), exact, atol=1e-6)
     dest = grid_graph(*SHAPE).dest
@@ -65,17 +83,17 @@ def test_updates_one_by_one_equal_conditioning_at_once(
         np.testing.assert_allclose(belief._spread[a - 3, here], spread, atol=1e-6)
 
 
-def test_repeated_looks_are_merged_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homeward.beliefs.fields.SPARE_COLUMNS", 4)
+def test_repeated_looks_wait_until_they_tell_enough() -> None:
     kernel, rng = Matern(4.0, 3.0), np.random.default_rng(1)
     belief, parts = CorrelatedTerrainBelief(SHAPE, kernel, cell=1.0), []
-    for _ in range(20):
+    for _ in range(60):
         part = np.array([3, 4, 8], np.int32), rng.normal(size=3), np.full(3, 0.2)
         belief = belief.update(Heights(*part))
         parts.append(part)
-    assert belief._count < 20
+        assert (belief._waiting[0] * belief.variance < FOLD - 1.0).all()
+    assert 6 < belief._count <= 3 * 5  # a first look each, then 3, 12, ... of them at once
     covariance = kernel.covariance(distances(SHAPE, (1.0, 1.0)))
-    mean, exact = batch(covariance, 0.0, *(np.concatenate(p) for p in zip(*parts, strict=True)))
+    mean, exact = batch(covariance, 0.0, *taken_in(belief, parts))
     np.testing.assert_allclose(belief.height, mean, atol=1e-9)
     np.testing.assert_allclose(belief.variance, np.diagonal(exact), atol=1e-9)
 

@@ -265,7 +265,7 @@ def check_calibration(
     *,
     cell: float | tuple[float, float] = 1.0,
     mean: float = 0.0,
-    noise: float,
+    noise: float | FloatArray,
     warn: bool = True,
 ) -> Calibration:
     """Judge a kernel by the height differences of measured neighbours, each pair left out once.
@@ -274,7 +274,7 @@ def check_calibration(
     ----------
     cells, heights, shape, cell : As in `fit_kernel`
     mean : m, prior mean
-    noise : m², variance of the measurements' errors, > 0
+    noise : m², variance of the measurements' errors, > 0; of each [n], or one number for all
     warn : Issue an `OverconfidentKernelWarning` if the kernel is overconfident
     """
     residuals = difference_residuals(
@@ -304,16 +304,17 @@ def difference_residuals(
     *,
     cell: float | tuple[float, float] = 1.0,
     mean: float = 0.0,
-    noise: float,
+    noise: float | FloatArray,
 ) -> FloatArray:
     """Return the standardised residual of each measured pair of row or column neighbours."""
     at, values = _measured(cells, heights, shape)
-    if not 0.0 < number(noise, "the noise variance", InvalidBeliefError) < math.inf:
-        raise InvalidBeliefError(f"the noise variance is {noise:g}, expected > 0")
+    errors = np.broadcast_to(np.asarray(noise, np.float64), values.shape)
+    if not (np.isfinite(errors) & (errors > 0.0)).all():
+        raise InvalidBeliefError(f"the noise variance is {errors.min():g}, expected > 0")
     if not len(at):
         return np.empty(0)
     matrix = kernel.covariance(_distances(at, shape, cell))
-    matrix.flat[:: len(at) + 1] += noise
+    matrix.flat[:: len(at) + 1] += errors
     inverse = np.linalg.inv(matrix)
     weights = inverse @ (values - mean)
     one, two = _neighbours(at, shape)

@@ -61,10 +61,11 @@ def fill_correlated(
 ) -> None:
     """Write the probability [S, A] that each move to a neighbour works.
 
-    ``climb`` and ``descend`` [A] are limits in m; ``least`` in m² is added to each variance as an
-    allowance for rounding. Entries of moves that lead nowhere are left as they are.
+    ``climb`` and ``descend`` [S, A] are limits in m, [1, A] if they are alike everywhere; ``least``
+    in m² is added to each variance as an allowance for rounding. Entries of moves that lead nowhere
+    are left as they are.
     """
-    rows = len(height) // width
+    rows, last = len(height) // width, len(climb) - 1
     for a in range(FIRST, LAST + 1):
         down, right = DOWN[a], RIGHT[a]
         for row in range(rows - down):
@@ -75,10 +76,11 @@ def fill_correlated(
                     continue
                 variance = max(0.0, spread[a - FIRST, s]) + least
                 rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * variance)
-                near, far = limits(rise, per, climb[a], descend[a])
+                i, j, b = min(s, last), min(t, last), back(a)
+                near, far = limits(rise, per, climb[i, a], descend[i, a])
                 success[s, a] = chance(near, far)
-                near, far = limits(-rise, per, climb[a], descend[a])
-                success[t, back(a)] = chance(near, far)
+                near, far = limits(-rise, per, climb[j, b], descend[j, b])
+                success[t, b] = chance(near, far)
 
 
 @njit(cache=True)

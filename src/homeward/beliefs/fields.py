@@ -9,8 +9,15 @@ column w [S] to W. A measurement of cells C with noise R solves
 at a cost of |C|·n·S for n columns. Mean, variances and the variances of the height differences
 between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Columns are never
 changed after they are written. So beliefs before and after an update share them, and both stay
-valid; a second update of the same belief copies. Repeated measurements of a cell are merged when
-columns outnumber measured cells by far.
+valid; a second update of the same belief copies.
+
+**Repeated measurements.** A cell is measured for the second time: the measurement waits until, with
+others of that cell that wait, it would reduce the variance of its height by the factor `FOLD`. Then
+they are taken in as one, which is exact. So the columns of a cell grow with the logarithm of its
+precision only.
+What waits is not part of the belief. Which measurements wait depends on variances alone, not on
+measured heights, so the measurements taken in after each step contain those of the step before,
+and all proofs about the course of a run hold for them.
 
 **What is proven.** A move works if the height difference of its ends is within limits. That
 difference is normal given the measurements, so its probability is exact. Outcomes W of attempted
@@ -29,13 +36,13 @@ fitted to the measurements adds an error that is not bounded; see `covariance.ch
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy.fft import fft2, next_fast_len
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from homeward.arrays import (
@@ -48,16 +55,16 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs.attempts import Attempts, Edges
-from homeward.beliefs.covariance import Matern
+from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.field_kernels import (
     add_columns,
     columns_by_offset,
     fill_correlated,
     whitened_box,
 )
-from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
+from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
 from homeward.beliefs.height_kernels import FIRST, LAST
-from homeward.beliefs.heights import Heights, SlopeBelief
+from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -66,7 +73,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from homeward.arrays import IntArray
-    from homeward.models import Moves
 
 ROUNDING = 2.0**-44
 """Allowance for rounding in a variance, as a fraction of the largest prior variance."""
@@ -80,8 +86,14 @@ DOUBTFUL = 2.0**-20
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
 """Widths of the intervals, in standard deviations, that are tried for the box."""
 
-SPARE_COLUMNS = 256
-"""Columns beyond 1.5 per measured cell from which repeated measurements are merged."""
+FOLD = 4.0
+"""Factor by which waiting measurements reduce the variance of a height when they are taken in."""
+
+MAX_CELLS = 10_000
+"""Most cells: each measured cell has a column [S], so memory grows with the square."""
+
+MAX_JUDGED = 1500
+"""Most cells by which a kernel is judged."""
 
 MAX_DRAWS = 4096
 """Most draws of heights until one agrees with every attempted move."""
@@ -134,11 +146,14 @@ class CorrelatedTerrainBelief(SlopeBelief):
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
+    looked, limits : As in `TerrainBelief`
+    information : Nats that the measurements tell about all heights together, exactly
     height : [S] m, mean height given the measurements
     variance : [S] m², of the heights given the measurements
     _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
     _columns, _count : W, of which this version has the first `_count` columns
     _precision, _weighted : [S] Σ 1/v and Σ y/v over the measurements y of each cell
+    _waiting : [2, S] the same of the measurements that are not taken in yet
     """
 
     shape: tuple[int, int]
@@ -149,6 +164,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    looked: BoolArray = unless_given()
+    limits: tuple[FloatArray, FloatArray] | None = None
+    information: float = field(init=False, default=0.0)
     height: FloatArray = field(init=False)
     variance: FloatArray = field(init=False)
     _spread: FloatArray = field(init=False, repr=False)
@@ -156,10 +174,16 @@ class CorrelatedTerrainBelief(SlopeBelief):
     _count: int = field(init=False, repr=False)
     _precision: FloatArray = field(init=False, repr=False)
     _weighted: FloatArray = field(init=False, repr=False)
+    _waiting: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         states = grid_size(self.shape, error)
+        if states > MAX_CELLS:
+            raise error(
+                f"a correlated belief of {self.shape[0]} x {self.shape[1]} cells has {states:,}, "
+                f"the most is {MAX_CELLS:,}: take larger cells or a part of the map"
+            )
         sides = self._checked_sides()
         prior = np.asarray(self.prior, np.float64)
         prior = np.full(states, prior) if prior.ndim == 0 else prior
@@ -171,14 +195,17 @@ class CorrelatedTerrainBelief(SlopeBelief):
             cell=sides,
             blocked=marks(self.blocked, states, error),
             kernel=kernel,
-            prior=_finite(prior, "the prior mean", states),
             attempts=attempts,
+            looked=marks(self.looked, states, error),
             _columns=Columns(states),
             _count=0,
             _precision=frozen(np.zeros(states)),
             _weighted=frozen(np.zeros(states)),
+            _waiting=frozen(np.zeros((2, states))),
         )
-        self.__dict__.update(height=self.prior, variance=self._prior_variance)
+        prior = finite_heights(prior, "the prior mean", self.blocked)
+        self.__dict__.update(prior=prior, height=prior, variance=self._prior_variance)
+        self.__dict__["limits"] = self._checked_limits()
         self.__dict__["_spread"] = self._prior_spread()
         self._check_attempts()
 
@@ -223,18 +250,10 @@ class CorrelatedTerrainBelief(SlopeBelief):
     @cached_property
     def _success(self) -> FloatArray:
         success = np.ones((len(self.height), len(STEPS)))
-        climb, descend = self._limits
+        drop, rise = self._limits
         spread = self._spread, self._least_variance
-        fill_correlated(self.shape[1], self.height, *spread, self.blocked, climb, descend, success)
+        fill_correlated(self.shape[1], self.height, *spread, self.blocked, rise, drop, success)
         return frozen(success)
-
-    @cached_property
-    def _limits(self) -> tuple[FloatArray, FloatArray]:
-        """Largest rise and drop [A] of each move, in m."""
-        tall, wide = self.size
-        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
-        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-        return climb * length, descend * length
 
     # The prior.
 
@@ -302,6 +321,18 @@ class CorrelatedTerrainBelief(SlopeBelief):
         matrix.flat[:: len(error) + 1] += 1.0
         return float(np.log(np.diagonal(cholesky(matrix, lower=True))).sum())
 
+    def calibration(self) -> Calibration:
+        """Judge a Matérn kernel by the heights of the `MAX_JUDGED` best known measured cells."""
+        if not isinstance(self.kernel, Matern):
+            raise InvalidBeliefError("a given covariance can't be judged, only a Matérn kernel")
+        cells = np.flatnonzero(self._precision)
+        cells = np.sort(cells[np.argsort(-self._precision[cells], kind="stable")[:MAX_JUDGED]])
+        errors = 1.0 / self._precision[cells]
+        off = self._weighted[cells] * errors - np.asarray(self.prior)[cells]
+        return check_calibration(
+            self.kernel, cells, off, self.shape, cell=self.size, noise=errors, warn=False
+        )
+
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""
         match observation:
@@ -325,34 +356,22 @@ class CorrelatedTerrainBelief(SlopeBelief):
         return new
 
     def _learn(self, seen: Heights) -> None:
-        """Condition this new version on measured heights."""
+        """Condition this new version on measured heights; leave out what has to wait."""
         floor = np.maximum(self.variance, self._least_variance)
         mask = np.zeros(len(floor), dtype=bool)
         seen.take_in(self.blocked, self.height.copy(), floor, mask)  # raises if they are invalid
+        self.__dict__["looked"] = self._looked_after(seen)
         told = np.isfinite(seen.variances)
         cells, values, errors = seen.cells[told], seen.heights[told], seen.variances[told]
-        if not len(cells):
-            return
-        precision, weighted = self._precision.copy(), self._weighted.copy()
-        precision[cells] += 1.0 / errors
-        weighted[cells] += values / errors
-        self.__dict__.update(_precision=frozen(precision), _weighted=frozen(weighted))
-        if self._count + len(cells) > 1.5 * np.count_nonzero(precision) + SPARE_COLUMNS:
-            cells, values, errors = self._restart()
-        self._condition(cells, values, errors)
-
-    def _restart(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return to the prior; return all measurements, merged by cell."""
-        cells = np.flatnonzero(self._precision)
-        self.__dict__.update(
-            height=self.prior,
-            variance=self._prior_variance,
-            _spread=self._prior_spread(),
-            _columns=Columns(len(self.blocked), len(cells) + SPARE_COLUMNS),
-            _count=0,
-        )
-        errors = 1.0 / self._precision[cells]
-        return cells, self._weighted[cells] * errors, errors
+        waiting = self._waiting.copy()
+        waiting[:, cells] += 1.0 / errors, values / errors
+        enough = waiting[0, cells] * self.variance[cells] >= FOLD - 1.0
+        cells = cells[enough | (self._precision[cells] == 0.0)]
+        precision, weighted = waiting[:, cells]
+        waiting[:, cells] = 0.0
+        self.__dict__["_waiting"] = frozen(waiting)
+        if len(cells):
+            self._condition(cells, weighted / precision, 1.0 / precision)
 
     def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
         """Append the columns of measured cells [k], and update means and variances."""
@@ -372,6 +391,10 @@ class CorrelatedTerrainBelief(SlopeBelief):
         both = np.concatenate([rows, (values - self.height[cells])[:, None]], axis=1)
         both = solve_triangular(lower, both, lower=True, check_finite=False, overwrite_b=True)
         new, innovations = np.ascontiguousarray(both[:, :-1]), both[:, -1].copy()
+        precision, weighted = self._precision.copy(), self._weighted.copy()
+        precision[cells] += 1.0 / errors
+        weighted[cells] += values / errors
+        told = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())
         height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
         add_columns(new, innovations, self.shape[1], height, variance, spread)
         np.maximum(variance, self._least_variance, out=variance)
@@ -381,41 +404,12 @@ class CorrelatedTerrainBelief(SlopeBelief):
             height=frozen(height),
             variance=frozen(variance),
             _spread=frozen(spread),
+            _precision=frozen(precision),
+            _weighted=frozen(weighted),
+            information=self.information + told,
         )
 
     # Attempted moves.
-
-    def _attempts_after(self, moved: Transition) -> Attempts:
-        """Return the attempts with one more; raise if its outcome is impossible."""
-        state, action = moved.state, moved.action
-        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
-        if there == state:
-            return self.attempts
-        if self.blocked[there]:
-            if worked:
-                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
-            return self.attempts
-        try:
-            attempts = self.attempts.with_outcome(state * len(STEPS) + action, worked)
-            if self.climb == self.descend:  # a move works if and only if its reverse does
-                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
-        except ImpossibleObservationError as cause:
-            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
-        return attempts
-
-    @cached_property
-    def _edges(self) -> Edges:
-        """Attempted moves [n] as constraints on heights."""
-        dest = grid_graph(*self.shape).dest
-        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
-            raise InvalidBeliefError(
-                f"an attempted move is {self.attempts.pairs[-1]}, expected "
-                f"state · {len(STEPS)} + action below {dest.size}"
-            )
-        state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        climb, descend = self._limits
-        end = dest[state, action].astype(np.int64)
-        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
 
     @cached_property
     def _outcome_mass(self) -> float:
@@ -430,7 +424,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     def _box_mass(self, edges: Edges) -> float:
         """Return a lower bound on the probability of doubtful outcomes: the mass of a box."""
-        if self.climb == self.descend:  # each is there in both directions
+        if self.limits is None and self.climb == self.descend:  # each is there in both directions
             edges = edges.of(edges.start < edges.end)
         cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
         count = len(edges.start)
@@ -456,6 +450,35 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     # Concrete worlds.
 
+    def _draw_error(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the heights' deviations [S] in m from the prior mean, before all measurements."""
+        if self._torus is not None:
+            waves = rng.standard_normal((2, *self._torus.shape))
+            rows, columns = self.shape
+            drawn = fft2((waves[0] + 1j * waves[1]) * self._torus, workers=1).real
+            return np.ascontiguousarray(drawn[:rows, :columns]).ravel()
+        return self._prior_factor @ rng.standard_normal(len(self.blocked))
+
+    @cached_property
+    def _torus(self) -> FloatArray | None:
+        """Amplitudes [N, M] of the waves on a torus of which the map is a part; None without one.
+
+        The covariance matrix of a stationary field on a torus is circulant, so that waves are
+        independent. Not every kernel is positive definite on a torus; a larger one is tried then.
+        """
+        if not isinstance(self.kernel, Matern):
+            return None
+        for times in (2, 4, 8):
+            sides = [next_fast_len(times * count) for count in self.shape]
+            down, across = (
+                side * np.minimum(np.arange(n), n - np.arange(n))
+                for n, side in zip(sides, self.size, strict=True)
+            )
+            power = fft2(self.kernel.covariance(np.hypot(down[:, None], across))).real
+            if power.min() >= -JITTER * power.max():
+                return frozen(np.sqrt(np.maximum(power, 0.0) / power.size))
+        return None
+
     @cached_property
     def _prior_factor(self) -> FloatArray:
         """Lower Cholesky factor [S, S] of the prior covariance, with a little jitter."""
@@ -480,12 +503,11 @@ class CorrelatedTerrainBelief(SlopeBelief):
         A draw of the prior is corrected by what it would have shown at the measured cells. Raise
         `ImpossibleObservationError` if no draw of `MAX_DRAWS` agrees with the attempts.
         """
-        factor = self._prior_factor
         cells, rows, solver = self._solver
         edges = self._edges
         error = 1.0 / np.sqrt(self._precision[cells])
         for _ in range(MAX_DRAWS):
-            drawn = factor @ rng.standard_normal(len(factor))
+            drawn = self._draw_error(rng)
             if len(cells):
                 shown = drawn[cells] + error * rng.standard_normal(len(cells))
                 drawn = drawn - cho_solve(solver, shown) @ rows
@@ -495,34 +517,6 @@ class CorrelatedTerrainBelief(SlopeBelief):
         raise ImpossibleObservationError(
             f"none of {MAX_DRAWS} drawn worlds agrees with the {len(edges.start)} attempted moves"
         )
-
-    def sample(self, rng: np.random.Generator) -> Moves:
-        """Draw heights, and with them which moves work."""
-        return self.model_of(self.draw(rng))
-
-    def model_of(self, heights: ArrayLike) -> Moves:
-        """Return the model of a world with these heights [S]: each move works or does not."""
-        known = _finite(heights, "the height", len(self.blocked), self.blocked)
-        graph, (climb, descend) = grid_graph(*self.shape), self._limits
-        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
-        rise = open_heights[graph.dest] - open_heights[:, None]
-        works = (-descend <= rise) & (rise <= climb)
-        works |= graph.dest == np.arange(len(known))[:, None]
-        return graph.with_success(frozen(works.astype(np.float64)))
-
-
-def _finite(
-    values: ArrayLike, name: str, states: int, blocked: BoolArray | None = None
-) -> FloatArray:
-    """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
-    array = numbers(values, name, (states,), InvalidBeliefError)
-    if blocked is not None and blocked.any():
-        array = np.where(blocked, 0.0, array)
-    if not np.isfinite(array).all():
-        at = int(np.argmin(np.isfinite(array)))
-        kind = "NaN" if np.isnan(array[at]) else "infinite"
-        raise InvalidBeliefError(f"{name} is {kind} at ({at},)")
-    return own(array, values)
 
 
 def _covariance(values: ArrayLike, states: int) -> FloatArray:

@@ -103,18 +103,28 @@ class SlopeBelief:
     """
 
     shape: tuple[int, int]
+    height: FloatArray
+    variance: FloatArray
     cell: float | tuple[float, float]
     climb: float
     descend: float
     blocked: BoolArray
     attempts: Attempts
+    looked: BoolArray
+    limits: tuple[FloatArray, FloatArray] | None
+    information: float | None = None
+    """Nats that the measurements tell about all heights together; None if they are independent."""
+
     if TYPE_CHECKING:
 
         @property
         def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
 
-        @property
-        def _edges(self) -> Edges: ...
+        def update(self, observation: Heights | Transition) -> Self:
+            """Return the belief after measured heights, a move that was tried, or both."""
+
+        def draw(self, rng: np.random.Generator) -> FloatArray:
+            """Draw heights [S] in m that agree with every attempted move."""
 
     moves_work_or_never: ClassVar[bool] = True
 
@@ -131,6 +141,38 @@ class SlopeBelief:
             if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         return float(sides[0]), float(sides[1])
+
+    def _checked_limits(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the given limits of each move [S, A]; raise if they are invalid."""
+        if self.limits is None:
+            return None
+        limits = []
+        for given, what in zip(self.limits, ("drop", "rise"), strict=True):
+            shape = len(self.blocked), len(STEPS)
+            limit = arrays.numbers(given, f"the largest {what}", shape, InvalidBeliefError)
+            if np.isnan(limit).any():
+                at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
+                raise InvalidBeliefError(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
+            limits.append(arrays.own(limit, given))
+        return limits[0], limits[1]
+
+    @cached_property
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """Largest drop and largest rise of each move in m, [S, A] or [1, A] if alike everywhere."""
+        if self.limits is not None:
+            return self.limits
+        tall, wide = self.size
+        length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
+        drop, rise = (
+            frozen(math.tan(math.radians(slope)) * length) for slope in (self.descend, self.climb)
+        )
+        return drop, rise
+
+    def _limits_of(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the largest drop and the largest rise [n] of moves [n], in m."""
+        drop, rise = self._limits
+        row = np.minimum(state, len(rise) - 1)
+        return drop[row, action], rise[row, action]
 
     def _check_attempts(self) -> None:
         """Raise if a move can't have been attempted."""
@@ -183,6 +225,62 @@ class SlopeBelief:
         """Return the moves corrections (returning, exploring), each [S, A]."""
         return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
+    @cached_property
+    def _edges(self) -> Edges:
+        """Attempted moves [n] as constraints on heights."""
+        dest = grid_graph(*self.shape).dest
+        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
+            raise InvalidBeliefError(
+                f"an attempted move is {self.attempts.pairs[-1]}, expected "
+                f"state · {len(STEPS)} + action below {dest.size}"
+            )
+        state, action = np.divmod(self.attempts.pairs, len(STEPS))
+        end = dest[state, action].astype(np.int64)
+        return Edges(state, end, *self._limits_of(state, action), self.attempts.worked)
+
+    def _attempts_after(self, moved: Transition) -> Attempts:
+        """Return the attempts with one more; raise if its outcome is impossible."""
+        state, action = moved.state, moved.action
+        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
+        if there == state:
+            return self.attempts
+        if self.blocked[there]:
+            if worked:
+                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
+            return self.attempts
+        pair = state * len(STEPS) + action
+        try:
+            attempts = self.attempts.with_outcome(pair, worked)
+            ways = np.array([[state, there], [action, back(action)]])
+            (drop, drop_back), (rise, rise_back) = self._limits_of(*ways)
+            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
+                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
+        except ImpossibleObservationError as cause:
+            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
+        return attempts
+
+    def _looked_after(self, seen: Heights) -> BoolArray:
+        """Return the cells [S] from which was measured, after one more measurement."""
+        if not len(seen.cells):
+            return self.looked
+        looked = self.looked.copy()
+        looked[seen.cells[seen.variances.argmin()]] = True
+        return frozen(looked)
+
+    def sample(self, rng: np.random.Generator) -> Moves:
+        """Draw heights, and with them which moves work."""
+        return self.model_of(self.draw(rng))
+
+    def model_of(self, heights: ArrayLike) -> Moves:
+        """Return the model of a world with these heights [S]: each move works or does not."""
+        known = finite_heights(heights, "the height", self.blocked)
+        graph, (drop, most) = grid_graph(*self.shape), self._limits
+        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
+        rise = open_heights[graph.dest] - open_heights[:, None]
+        works = (-drop <= rise) & (rise <= most)
+        works |= ~changes_state(graph.dest)
+        return graph.with_success(frozen(works.astype(np.float64)))
+
 
 @dataclass(frozen=True, eq=False)
 class TerrainBelief(SlopeBelief):
@@ -217,8 +315,8 @@ class TerrainBelief(SlopeBelief):
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         blocked = arrays.marks(self.blocked, grid_size(self.shape, error), error)
-        height = _finite(self.height, "the height", blocked)
-        variance = _finite(self.variance, "the variance", blocked)
+        height = finite_heights(self.height, "the height", blocked)
+        variance = finite_heights(self.variance, "the variance", blocked)
         low = np.where(blocked, np.inf, variance) if blocked.any() else variance
         if not low.min() > 0.0:
             raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
@@ -227,16 +325,7 @@ class TerrainBelief(SlopeBelief):
         set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
         looked = arrays.marks(self.looked, len(blocked), error)
         set_fields(self, cell=sides, looked=looked)
-        if self.limits is not None:
-            limits = []
-            for given, what in zip(self.limits, ("drop", "rise"), strict=True):
-                shape = len(blocked), len(STEPS)
-                limit = arrays.numbers(given, f"the largest {what}", shape, error)
-                if np.isnan(limit).any():
-                    at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
-                    raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
-                limits.append(arrays.own(limit, given))
-            set_fields(self, limits=tuple(limits))
+        set_fields(self, limits=self._checked_limits())
         self._check_attempts()
 
     @property
@@ -259,19 +348,6 @@ class TerrainBelief(SlopeBelief):
             bound.ravel()[pairs] = self.attempts.worked
         low = frozen(low)
         return low, low if exact else frozen(high)
-
-    @cached_property
-    def _edges(self) -> Edges:
-        """Attempted moves [n] as constraints on heights."""
-        dest = grid_graph(*self.shape).dest
-        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
-            raise InvalidBeliefError(
-                f"an attempted move is {self.attempts.pairs[-1]}, expected "
-                f"state · {len(STEPS)} + action below {dest.size}"
-            )
-        state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        ground, end = self._ground, dest[state, action].astype(np.int64)
-        return Edges(state, end, *ground.limits(state, action), self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
@@ -297,15 +373,7 @@ class TerrainBelief(SlopeBelief):
 
     @property
     def _ground(self) -> kernels.Ground:
-        if self.limits is None:
-            tall, wide = self.size
-            length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
-            drop, rise = (
-                frozen(math.tan(math.radians(slope)) * length)
-                for slope in (self.descend, self.climb)
-            )
-        else:
-            drop, rise = self.limits
+        drop, rise = self._limits
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
@@ -334,61 +402,28 @@ class TerrainBelief(SlopeBelief):
         if known is not None:
             set_fields(new, _before=(known, measured))
         set_fields(new, height=frozen(height), variance=frozen(variance))
-        if len(observation.cells):
-            looked = self.looked.copy()
-            looked[observation.cells[observation.variances.argmin()]] = True
-            set_fields(new, looked=frozen(looked))
+        set_fields(new, looked=self._looked_after(observation))
         return new
-
-    def _attempts_after(self, moved: Transition) -> Attempts:
-        """Return the attempts with one more; raise if its outcome is impossible."""
-        state, action = moved.state, moved.action
-        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
-        if there == state:
-            return self.attempts
-        if self.blocked[there]:
-            if worked:
-                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
-            return self.attempts
-        pair = state * len(STEPS) + action
-        try:
-            attempts = self.attempts.with_outcome(pair, worked)
-            ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self._ground.limits(*ways)
-            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
-                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
-        except ImpossibleObservationError as cause:
-            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
-        return attempts
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Draw heights [S] in m that agree with every attempted move; see `attempts.draw`."""
         return draw(self.height, self.variance, self._edges, self._doubt, rng)
 
-    def sample(self, rng: np.random.Generator) -> Moves:
-        """Draw heights, and with them which moves work."""
-        return self.model_of(self.draw(rng))
 
-    def model_of(self, heights: ArrayLike) -> Moves:
-        """Return the model of a world with these heights [S]: each move works or does not."""
-        known = _finite(heights, "the height", self.blocked)
-        graph, ground = grid_graph(*self.shape), self._ground
-        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
-        rise = open_heights[graph.dest] - open_heights[:, None]
-        works = (-ground.descend <= rise) & (rise <= ground.climb)
-        works |= ~changes_state(graph.dest)
-        return graph.with_success(frozen(works.astype(np.float64)))
+def entropy_reduction(prior: SlopeBelief, posterior: SlopeBelief) -> float:
+    """Return by how many nats the entropy of the open cells' heights fell.
 
-
-def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
-    """Return Σ ½ ln(prior variance / posterior variance) over the open cells, in nats."""
+    It is Σ ½ ln(prior variance / posterior variance) where heights are independent.
+    """
     if prior.shape != posterior.shape or (prior.blocked != posterior.blocked).any():
         raise InvalidBeliefError("the prior and the posterior have different cells")
+    if prior.information is not None and posterior.information is not None:
+        return posterior.information - prior.information
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / posterior.variance[counted]).sum())
 
 
-def _finite(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
+def finite_heights(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
     """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
     array = arrays.numbers(values, name, blocked.shape, InvalidBeliefError)
     if blocked.any():

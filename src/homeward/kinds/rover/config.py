@@ -70,6 +70,20 @@ def _height_unit_of(value: Any) -> Any:
     return value
 
 
+def _kernel_of(value: Any) -> Any:
+    """Return a kernel that is written as text as three numbers."""
+    if isinstance(value, list):
+        value = tuple(value)
+    if isinstance(value, str):
+        try:
+            value = tuple(float(part) for part in value.split(","))
+        except ValueError:
+            value = ()
+    if isinstance(value, tuple) and (len(value) != 3 or value[0] not in (1.5, 2.5)):
+        raise ValueError("expected a smoothness of 1.5 or 2.5, a length and a deviation")
+    return value
+
+
 # fmt: off
 class RoverConfig(SafeConfig):
     """A rover on terrain: a terrain model, a vehicle with its sensor, and how it explores.
@@ -79,7 +93,7 @@ class RoverConfig(SafeConfig):
 
     later_keys: ClassVar = (
         *("ground", "roll", "wheelbase", "error_length", "mast"),
-        *("obstacles", "keep_out", "height_unit"),
+        *("obstacles", "keep_out", "height_unit", "belief", "kernel"),
         *("energy_per_metre", "energy_per_climb"),
     )
     terrain: Annotated[str, Field(
@@ -117,6 +131,15 @@ class RoverConfig(SafeConfig):
     error_length: Annotated[Positive | None, Field(
         description="Length in m within which the terrain model's errors are alike, so that its "
         "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None
+    belief: Annotated[Literal["independent", "correlated", "unmapped"], Field(
+        description="What is known at first: independent, the terrain model with an error of its "
+        "own in each cell; correlated, with an error that is alike nearby; unmapped, only the mean "
+        "height and how heights are alike nearby. The last two hold 10,000 cells at most."
+    )] = "independent"
+    kernel: Annotated[tuple[float, Positive, Positive] | None, BeforeValidator(_kernel_of), Field(
+        description="Correlation of heights: Matérn smoothness 1.5 or 2.5, length in m and "
+        "standard deviation in m."), Option(form="SMOOTHNESS,LENGTH,DEVIATION",
+        unset="from --error and --error-length; fitted to the terrain if unmapped")] = None
     ground: Annotated[Literal["driven", "paper"] | None, Field(
         description="What the slope limits apply to: driven, the ground under the wheels on the "
         "way from cell to cell; paper, the line between the cells' centres."),
@@ -189,7 +212,7 @@ class RoverConfig(SafeConfig):
         """The ground, also where it is not given; records without one are older than the choice."""
         if self.ground is not None:
             return self.ground
-        is_old = self.terrain_sha256 is not None
+        is_old = self.terrain_sha256 is not None or self.belief == "unmapped"
         return "paper" if is_old or self.terrain == MARS else "driven"
 
     @property
@@ -221,12 +244,35 @@ class RoverConfig(SafeConfig):
         self._check_terrain(explicit, named)
         other = "paper" if self.is_driven else "driven"
         for name in GROUND_KEYS[other]:
-            if name in explicit or getattr(self, name) != type(self).model_fields[name].default:
+            used = name == "error_length" and self.belief == "correlated"
+            if not used and (
+                name in explicit or getattr(self, name) != type(self).model_fields[name].default
+            ):
                 raise InvalidInputError(f"{named(name)} changes nothing without --ground {other}")
         for name in ("energy_per_metre", "energy_per_climb"):
             if self.energy is None and name in explicit:
                 raise InvalidInputError(f"{named(name)} changes nothing without {named('energy')}")
+        self._check_belief(named)
         super().check_use(explicit, named)
+
+    def _check_belief(self, named: Named) -> None:
+        """Raise if keys do not go with the belief."""
+        told = f"{named('belief')} {self.belief}"
+        if self.belief == "independent":
+            if self.kernel is not None:
+                raise InvalidInputError(f"{named('kernel')} needs {named('belief')} correlated")
+        elif isinstance(self.error, str):
+            raise InvalidInputError(f"{told} needs a single {named('error')}, not a raster")
+        elif self.belief == "unmapped" and self.is_driven:
+            raise InvalidInputError(
+                f"{told} needs {named('ground')} paper: without a terrain model the ground between "
+                "the cells' centres is not known"
+            )
+        if self.belief != "independent" and self.algorithm == "paper":
+            raise InvalidInputError(
+                f"{told} does not go with {named('algorithm')} paper, whose bonus takes heights "
+                "for independent"
+            )
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:

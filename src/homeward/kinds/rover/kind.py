@@ -9,6 +9,7 @@ not read again.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
+from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entropy_reduction
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds import deferred
@@ -25,6 +26,7 @@ from homeward.kinds.outcome import check_start
 from homeward.kinds.promises import criteria_of, state_of
 from homeward.kinds.reachability import away_from_middle, move_graph
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.correlated import correlated_prior, kernel_of
 from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
@@ -57,8 +59,13 @@ SURE = 0.9
 """Minimum probability of a move that counts for a landing site."""
 
 
-def prior_of(config: RoverConfig) -> TerrainBelief:
+def prior_of(config: RoverConfig) -> SlopeBelief:
     """Return the belief about the terrain before the first measurement."""
+    return mapped_prior(config) if config.belief == "independent" else correlated_prior(config)
+
+
+def mapped_prior(config: RoverConfig) -> TerrainBelief:
+    """Return the belief of the terrain model with an error of its own in each cell."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -95,7 +102,7 @@ def inside_of(config: RoverConfig) -> BoolArray | None:
         raise
 
 
-def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
+def landing_site(belief: SlopeBelief, inside: BoolArray | None = None) -> int:
     """Return a start with room around it, in the area to keep in [S] if there is one.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
@@ -120,7 +127,7 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
 NO_DATA = "blocked: the terrain has no data there, or an obstacle, or the vehicle can't stand on it"
 
 
-def place_in(config: RoverConfig, cell: tuple[int, int], what: str, belief: TerrainBelief) -> int:
+def place_in(config: RoverConfig, cell: tuple[int, int], what: str, belief: SlopeBelief) -> int:
     """Return the state of a cell; raise if it is off the map or blocked, with the reason."""
     masks, why = pinned(config).is_kept_out, NO_DATA
     if (
@@ -133,10 +140,10 @@ def place_in(config: RoverConfig, cell: tuple[int, int], what: str, belief: Terr
     return state_of(cell, what, belief.shape, belief.blocked, why)
 
 
-def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
+def start_of(config: RoverConfig, belief: SlopeBelief, inside: BoolArray | None = None) -> int:
     """Return the start cell; raise if it is off the map, without data or outside the area."""
     if config.start is None:
-        return landing_site(belief, inside)
+        return landing_site(mapped_prior(config) if config.belief == "unmapped" else belief, inside)
     state = place_in(config, config.start, "the start", belief)
     if inside is not None and not inside[state]:
         row, column = config.start
@@ -165,8 +172,15 @@ def settle(config: RoverConfig) -> RoverConfig:
     check_stretch(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
-    known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}
+    known: dict[str, Any] = {
+        "terrain_sha256": pinned(there).digest,
+        "start": start,
+        "keep_in": area_of(there),
+    }
     known |= {"ground": there.rule, "keep_out": keep_out_of(there)}
+    if there.belief != "independent":
+        kernel = kernel_of(there)
+        known["kernel"] = kernel.smoothness, kernel.length, math.sqrt(kernel.variance)
     settled = there.model_copy(update=known)
     _check_start(settled)
     return settled
@@ -187,10 +201,11 @@ def make(config: RoverConfig) -> Setup:
     start = start_of(config, belief, inside)
     optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
     sensor = Sensor(*optics)
-    if config.truth == "prior":
+    if config.truth == "prior" or config.belief == "correlated":  # its mean is the terrain model
         truth = draw_heights(belief, config.seed)
     else:
-        truth = true_heights(cells_of(config).centre, pinned(config).error, config.seed)
+        error = pinned(config).error if config.belief == "independent" else 0.0
+        truth = true_heights(cells_of(config).centre, error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
     criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
     correction = Correction(config.correction if config.explorer == "safe" else "naive")
@@ -201,7 +216,7 @@ def make(config: RoverConfig) -> Setup:
     )
 
 
-def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
+def fields(belief: SlopeBelief, world: Rover) -> dict[str, NDArray[Any]]:
     """Return the arrays to keep: final heights [R, C] in m and their standard deviations."""
     return {
         "height": belief.height.reshape(belief.shape),

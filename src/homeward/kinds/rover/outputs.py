@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
+from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
 from homeward.kinds.outcome import (
@@ -82,7 +82,7 @@ def write_products(ended: Ended) -> None:
     """Write all outputs into the run's folder."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, RoverConfig)
-    assert isinstance(ended.belief, TerrainBelief)
+    assert isinstance(ended.belief, SlopeBelief)
     cells = cells_of(config)
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
     return [start, *(record.next_state for record in records)]
 
 
-def is_seen(belief: TerrainBelief) -> BoolArray:
+def is_seen(belief: SlopeBelief) -> BoolArray:
     """Return the mask [n] of open cells that are known to within `SEEN_DEVIATION`."""
     seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
     return seen
@@ -138,7 +138,7 @@ def is_seen(belief: TerrainBelief) -> BoolArray:
 
 def facts_of(
     config: RoverConfig,
-    belief: TerrainBelief,
+    belief: SlopeBelief,
     world: Rover,
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
@@ -171,7 +171,7 @@ def facts_of(
         "known_to_1cm": float(np.mean(variance <= SHARP**2)),
         "known_to_10cm": float(np.mean(is_seen(belief))),
         **kept,
-        "cautions": cautions_of(config, cells_of(config)),
+        "cautions": cautions_of(config, cells_of(config), belief),
         "why": None,
         "conflict": None,
     }
@@ -201,6 +201,6 @@ def used_of(config: RoverConfig, records: Iterable[Record]) -> list[dict[str, An
     ]
 
 
-def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
+def return_bound(config: RoverConfig, belief: SlopeBelief, world: Rover) -> float:
     """Return a proven lower bound on the probability of a way back from the current state."""
     return float(ways_home(config, belief, world.start, world.state).probability[world.state])

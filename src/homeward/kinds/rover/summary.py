@@ -6,9 +6,11 @@ import math
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.kinds.outcome import describe_conflict
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.planning.plan import floored
@@ -18,6 +20,7 @@ from homeward.words import sentence
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from homeward.beliefs.heights import SlopeBelief
     from homeward.runs.manifest import Manifest
     from homeward.terrain import Cells
 
@@ -55,7 +58,7 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
             value = file if directory is None else directory / file
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
         for each in value if name == "bases" else [value]:
-            text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
+            text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
             words += [f"--{option}"] if each is True else [f"--{option}", text]
     return shlex.join(words)
 
@@ -76,7 +79,7 @@ def summary_of(
     sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
     drawn = (
         f"the terrain model {'where the rover stands' if config.is_driven else 'at the centre'} in "
-        "each cell, plus its error"
+        f"each cell{'' if config.belief == 'unmapped' else ', plus its error'}"
         if config.truth == "model"
         else "drawn from the belief"
     )
@@ -106,6 +109,7 @@ def summary_of(
         *_heights(config),
         *_closed(config),
         *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
+        *([] if config.belief == "independent" else [f"- Belief: {text_of(config)}"]),
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -179,15 +183,22 @@ def _vehicle(config: RoverConfig) -> str:
     )
 
 
-def cautions_of(config: RoverConfig, cells: Cells) -> list[str]:
+def cautions_of(config: RoverConfig, cells: Cells, belief: SlopeBelief) -> list[str]:
     """Return sentences on settings that are valid, but hardly what was meant."""
+    found = []
+    if (
+        isinstance(belief, CorrelatedTerrainBelief)
+        and (judged := belief.calibration()).overconfident
+    ):
+        found.append(refuted(judged))
     diagonal = math.hypot(*cells.size)
     if config.sensor_range is None or config.sensor_range >= diagonal:
-        return []
+        return found
     return [
+        *found,
         f"the sensor reaches {config.sensor_range:g} m, less than the {diagonal:.3g} m to a "
         "diagonal neighbour, so the rover drives there unseen; give a --sensor-range of "
-        f"{math.ceil(diagonal):g} or smaller cells."
+        f"{math.ceil(diagonal):g} or smaller cells.",
     ]
 
 
@@ -298,7 +309,7 @@ def _no_promise(config: RoverConfig) -> str:
         if config.of_the_run()
         else "anything of the whole run, since many plans together may risk more than one."
     )
-    if config.truth == "prior":
+    if config.truth == "prior" or config.belief == "correlated":
         return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
     return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
 

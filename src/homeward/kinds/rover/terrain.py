@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, frozen
-from homeward.beliefs.grid_graph import grid_graph
+from homeward.beliefs.grid_graph import STEPS, grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.safety import Allowance
@@ -26,6 +26,7 @@ from homeward.terrain.polygons import Area, check_area, pixels_touched, read_are
 from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
 
 if TYPE_CHECKING:
+    from homeward.beliefs.covariance import Matern
     from homeward.terrain import Cells, Elevation
     from homeward.terrain.elevation import Georeference
 
@@ -150,21 +151,37 @@ def crossings_of(config: RoverConfig) -> Crossings | None:
     return pinned(config).crossings
 
 
-def limits_of(config: RoverConfig) -> tuple[FloatArray, FloatArray] | None:
+def error_length_of(config: RoverConfig) -> float:
+    """Return the length in m within which the terrain model's errors are alike."""
+    if config.error_length is not None:
+        return config.error_length
+    return 10.0 * max(pinned(config).pixel)
+
+
+def limits_of(
+    config: RoverConfig, kernel: Matern | None = None
+) -> tuple[FloatArray, FloatArray] | None:
     """Return the largest drop and rise [S, A] in m of each move; None on the paper's ground.
 
     An error of the terrain model tilts the ground that is driven. With errors of deviation σ and of
     correlation exp(−d²/2ℓ²) at distance d, a slope over the wheelbase w has an error of deviation
     τ = σ·√(2 − 2·exp(−w²/2ℓ²)) / w, and the rise between two cells one of √2·σ. The margin of a
     way is reached when both are the same number of deviations: at a rise of √2·σ/τ per unit of
-    slope. What is measured of the cells at both ends thus tells about the way between them.
+    slope. What is measured of the cells at both ends thus tells about the way between them. If
+    heights are correlated, their `kernel` gives both deviations.
     """
-    cells, _, pixel, crossings = pinned(config)[:4]
+    cells, _, _, crossings = pinned(config)[:4]
     if crossings is None:
         return None
-    length = 10.0 * max(pixel) if config.error_length is None else config.error_length
     base = crossings.vehicle.wheelbase
-    scale = base / math.sqrt(-math.expm1(-0.5 * (base / length) ** 2))
+    scale: FloatArray | float = base / math.sqrt(
+        -math.expm1(-0.5 * (base / error_length_of(config)) ** 2)
+    )
+    if kernel is not None:
+        away = np.hypot(*(np.array(STEPS) * cells.size).T)
+        away[0] = base  # staying
+        rises, slope = (kernel.variance - kernel.covariance(d) for d in (away, base))
+        scale = base * np.sqrt(rises / slope)
     dest, height = grid_graph(*cells.shape).dest, cells.centre.ravel()
     rise = height[dest] - height[:, None]
     return frozen(scale * crossings.down - rise), frozen(scale * crossings.up + rise)

@@ -14,7 +14,7 @@ import numpy as np
 
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import TerrainBelief
+from homeward.beliefs.heights import SlopeBelief
 from homeward.errors import InvalidInputError
 from homeward.files import replace_file
 from homeward.kinds.outcome import homes_of
@@ -55,7 +55,7 @@ class Line(NamedTuple):
     step: IntArray  # [n] step that leads to the corner
 
 
-def ways_home(config: RoverConfig, belief: TerrainBelief, start: int, state: int) -> WaysHome:
+def ways_home(config: RoverConfig, belief: SlopeBelief, start: int, state: int) -> WaysHome:
     """Return the ways home from a state of a run; a home without a proven way has none."""
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
@@ -109,7 +109,7 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
         raise InvalidInputError(f"{out}: {no_degrees(cells)}; GeoJSON is in map coordinates")
     for number in range(len(replay.log) + 1) if step is None else (step,):
         moment = replay.at(number)
-        assert isinstance(moment.belief, TerrainBelief)
+        assert isinstance(moment.belief, SlopeBelief)
         found.append((number, ways_home(config, moment.belief, moment.start, moment.state)))
     if in_metres:
         features = [f for at, ways in found for f in way_features(config, ways, step=at)]

@@ -20,7 +20,7 @@ from gymnasium import spaces
 
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
-from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
+from homeward.beliefs.heights import SHARP, Heights, SlopeBelief, entropy_reduction
 from homeward.beliefs.sight import keep_visible
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
@@ -63,7 +63,7 @@ def true_heights(centre: ArrayLike, error_variance: float | FloatArray, seed: in
     return frozen(heights + np.sqrt(variance) * errors)
 
 
-def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
+def draw_heights(belief: SlopeBelief, seed: int) -> FloatArray:
     """Draw true heights [S] from a belief, so that promises can be tested."""
     return frozen(belief.draw(_randomness(seed, PRIOR)))
 
@@ -90,14 +90,14 @@ class Rover:
 
     def __init__(
         self,
-        belief: TerrainBelief,
+        belief: SlopeBelief,
         truth: ArrayLike,
         state: int,
         sensor: Sensor | None = None,
         seed: int = 0,
     ) -> None:
         error = InvalidProblemError
-        if not isinstance(belief, TerrainBelief):
+        if not isinstance(belief, SlopeBelief):
             raise error(f"the belief is {belief!r}, expected a TerrainBelief")
         if sensor is not None and not isinstance(sensor, Sensor):
             raise error(f"the sensor is {sensor!r}, expected a Sensor")
@@ -201,7 +201,7 @@ class RoverEnv(MapEnv):
 
     def __init__(
         self,
-        belief: TerrainBelief | None = None,
+        belief: SlopeBelief | None = None,
         truth: ArrayLike | None = None,
         *,
         start: int | None = None,
@@ -219,7 +219,7 @@ class RoverEnv(MapEnv):
             for count, name in ((rows, "rows"), (columns, "columns")):
                 if index(count, 2**16, f"the number of {name}", error) < 2:
                     raise error(f"the number of {name} is {count}, expected 2 or more")
-        elif not isinstance(belief, TerrainBelief):
+        elif not isinstance(belief, SlopeBelief):
             raise error(f"the belief is {belief!r}, expected a TerrainBelief")
         else:
             rows, columns = belief.shape
@@ -272,7 +272,7 @@ class RoverEnv(MapEnv):
         }
 
 
-def middle_of(belief: TerrainBelief) -> int:
+def middle_of(belief: SlopeBelief) -> int:
     """Return the open cell nearest to the middle of the map; the first if there are several."""
     if belief.blocked.all():
         raise InvalidProblemError("every cell is blocked")
@@ -280,7 +280,7 @@ def middle_of(belief: TerrainBelief) -> int:
     return int(np.where(belief.blocked, np.inf, away).argmin())
 
 
-def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
+def colours_of(belief: SlopeBelief) -> NDArray[np.uint8]:
     """Return each cell's colour [R, C, 3]: dark is low, pale is uncertain."""
     open_cells = ~belief.blocked
     lowest = float(belief.height[open_cells].min(initial=MAX_HEIGHT))

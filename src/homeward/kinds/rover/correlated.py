@@ -1,0 +1,108 @@
+"""Beliefs of a rover whose heights are correlated (``--belief correlated`` and ``unmapped``).
+
+- ``correlated``: the terrain model with an error that is alike nearby. Its kernel is a Matérn field
+  of smoothness 3/2 with the variance ``error`` and the length ``error_length``.
+- ``unmapped``: no terrain model, only its mean height and a kernel. Unless given, the kernel is
+  fitted to blocks of the terrain, and widened if its residuals say that it is overconfident.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs.covariance import Calibration, Matern, check_calibration, fit_kernel
+from homeward.beliefs.fields import MAX_CELLS, CorrelatedTerrainBelief
+from homeward.errors import InvalidInputError
+from homeward.kinds.rover.terrain import cells_of, error_length_of, limits_of
+
+if TYPE_CHECKING:
+    from homeward.kinds.rover.config import RoverConfig
+    from homeward.terrain import Cells
+
+BLOCKS, SIDE = 24, 5
+"""Number and side, in cells, of the blocks that a kernel is fitted to."""
+
+FIT_NOISE = 1e-4
+"""Variance in m² of the heights that a kernel is fitted to."""
+
+
+def correlated_prior(config: RoverConfig) -> CorrelatedTerrainBelief:
+    """Return the belief before the first measurement; raise if there are too many cells."""
+    cells, kernel = cells_of(config), kernel_of(config)
+    rows, columns = cells.shape
+    if rows * columns > MAX_CELLS:
+        raise InvalidInputError(
+            f"belief {config.belief}: {rows} x {columns} cells are more than {MAX_CELLS:,}, the "
+            "most with correlated heights: give larger cells or a window"
+        )
+    centre = np.where(cells.blocked, 0.0, cells.centre)
+    known = config.belief == "correlated"
+    return CorrelatedTerrainBelief(
+        cells.shape,
+        kernel,
+        centre.ravel() if known else float(centre[~cells.blocked].mean()),
+        cells.size,
+        config.climb,
+        config.descend,
+        cells.blocked.ravel(),
+        limits=limits_of(config, kernel),
+    )
+
+
+def kernel_of(config: RoverConfig) -> Matern:
+    """Return the kernel of a configuration: given, from the error, or fitted to the terrain."""
+    if config.kernel is not None:
+        smoothness, length, deviation = config.kernel
+        return Matern(deviation**2, length, smoothness)
+    if config.belief == "correlated":
+        assert isinstance(config.error, float)
+        return Matern(config.error, error_length_of(config))
+    return _fitted(cells_of(config))
+
+
+@lru_cache(maxsize=4)
+def _fitted(cells: Cells) -> Matern:
+    """Return a kernel fitted to the heights of some blocks of cells."""
+    rng, (rows, columns) = np.random.default_rng(0), cells.shape
+    chosen = np.zeros(cells.shape, dtype=bool)
+    for _ in range(BLOCKS):
+        row, column = (int(rng.integers(max(1, n - SIDE + 1))) for n in cells.shape)
+        chosen[row : row + SIDE, column : column + SIDE] = True
+    at = np.flatnonzero(chosen & ~cells.blocked)
+    heights = cells.centre.ravel()[at]
+    fit = fit_kernel(at, heights, (rows, columns), cell=cells.size, noise=FIT_NOISE)
+    found = check_calibration(
+        fit.kernel,
+        at,
+        heights,
+        cells.shape,
+        cell=cells.size,
+        mean=fit.mean,
+        noise=FIT_NOISE,
+        warn=False,
+    )
+    return fit.kernel.scaled(max(1.0, found.inflation))
+
+
+def text_of(config: RoverConfig) -> str:
+    """Return what is believed of the heights, as a sentence."""
+    kernel = kernel_of(config)
+    what = "The terrain model's error has" if config.belief == "correlated" else "No terrain model"
+    more = "" if config.belief == "correlated" else " is known, only its mean height. Heights have"
+    return (
+        f"{what}{more} a standard deviation of {math.sqrt(kernel.variance):.3g} m and a "
+        f"correlation length of {kernel.length:.3g} m (Matérn, smoothness {kernel.smoothness:g})."
+    )
+
+
+def refuted(found: Calibration) -> str:
+    """Return that measured heights refute the kernel, as a sentence."""
+    return (
+        f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs:,} measured height "
+        "differences are beyond two standard deviations, expected 5 %. Probabilities are too high. "
+        f"Give a --kernel with {math.sqrt(found.inflation):.2g} times the deviation."
+    )
