@@ -2,7 +2,7 @@
 
 `homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
 defines gains. A path [n] has the states from the current one to the target, both included; it is
-empty if there is no target.
+empty if there is no target. Where amounts are limited, an edge costs its `pace` instead of a step.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def follow(
             leads = graph.dest[s, a] == path[k + 1] and (everywhere or graph.allowed[s, a])
             if leads and (actions[k] < 0 or graph.success[s, a] > best):
                 actions[k], best = a, graph.success[s, a]
-        steps += 1.0 / best if best >= MIN_SUCCESS else np.inf
+        cost = graph.reach.pace[s, actions[k]] if len(used) else 1.0
+        steps += cost / best if best >= MIN_SUCCESS else np.inf
         if len(used):
             if not affords(graph.reach, used, s, actions[k], path[k + 1], best >= 1.0):
                 steps = np.inf
@@ -184,7 +185,7 @@ def search_outward(
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
-            away = steps[s] + 1.0 / p
+            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
             if away < steps[t]:
                 steps[t], before[t], worst[t] = away, s, risk
                 if len(reach.left):
@@ -239,7 +240,8 @@ def best_per_risk(
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
-            r, away = max(worst[s], risk[t]), steps[s] + 1.0 / p
+            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
+            r = max(worst[s], risk[t])
             if (r, away) < (worst[t], steps[t]):
                 worst[t], steps[t], before[t] = r, away, s
                 if len(reach.left):
@@ -296,9 +298,10 @@ def look_ahead(
                     if not affords(reach, used[i], s, a, t, p >= 1.0):
                         continue
                     uses[count] = used[i] + reach.use[:, s, a]
+                cost = (reach.pace[s, a] if len(reach.left) else 1.0) / p
                 more = gain_at(t, looks, looked)
                 to[count], of[count] = t, i
-                told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
+                told[count], taken[count] = gain[i] + more, steps[i] + cost
                 worth[count] = told[count] - price * taken[count]
                 count += 1
             j = i
