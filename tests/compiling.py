@@ -9,8 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from typer.testing import CliRunner
 
+from homeward.cli.app import app as homeward
 from homeward.runs import Run
 from lab.__main__ import app
 
@@ -26,6 +28,7 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grid", {"size": 5, "limit": 3, "algorithm": "paper", "home": "start"}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "delta": 0.9}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "explorer": "unsafe"}),
+    ("rover", {"terrain": "sample", "cell": 500.0, "limit": 3, "delta": 0.9, "back_within": 60}),
 )
 
 
@@ -36,6 +39,10 @@ def main() -> None:
     with TemporaryDirectory() as place:
         for number, (kind, config) in enumerate(RUNS):
             Run.create(Path(place) / str(number), kind, config).resume()
+        row, column = np.mgrid[:10, :10] / 5.0
+        np.save(Path(place) / "map.npy", np.sin(row) * np.cos(column))
+        asked = f"paper safemdp --map {place}/map.npy --study {place}/study --workers 0"
+        CliRunner().invoke(homeward, [*asked.split(), "--starts", "1", "--measurements", "4"])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import homeward
 ROOT = Path(str(homeward.__file__)).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "words", "arrays", "compiling", "extras", "files", "memory"),
+    ("errors", "words", "arrays", "compiling", "extras", "files", "memory", "shared"),
     ("models",),
     ("solvers",),
     ("beliefs",),
@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 STRICTER = {
-    "beliefs": ("errors", "arrays", "models"),
+    "beliefs": ("errors", "arrays", "models", "shared"),
     "solvers": ("errors", "arrays", "compiling", "models"),
 }
 """Parts that may not use all that lies below them: what they may, by the start of its name."""

@@ -22,7 +22,6 @@ import numpy as np
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
-from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.models import Moves
 from homeward.planning.planner import Planner
@@ -135,7 +134,7 @@ def truth_of(plan: Plan, belief: Belief, worlds: int, rng: np.random.Generator) 
     total = 0.0
     for chance, world in zip(belief.weights, belief.worlds, strict=True):
         rows = dense_transitions(world)
-        way = exact_way(rows, CriterionClaims.of(plan.criteria[0]))
+        way = exact_way(rows, plan.criteria[0])
         for weight, policy in zip(plan.weights, plan.outbound, strict=True):
             total += chance * weight * exact_recall(rows, policy, way, plan.discount)[plan.state]
     return float(total)

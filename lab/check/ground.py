@@ -10,7 +10,11 @@ place of the line:
   turn, the slopes up and down are within the limits. The search for ways does not ask for this; it
   follows where a wheelbase has at most two pixels.
 
-Missing data and obstacles under a wheel break both. A path that stays in one place has no slope.
+Missing data under a wheel break both. A path that stays in one place has no slope.
+
+- **Nothing closed under a wheel**: on grounds with obstacles (random rocks as a raster, or random
+  polygons) and areas to keep out of, no wheel stands on a pixel or in a polygon of them. Shapely
+  judges the polygons.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.ndimage import map_coordinates
+from scipy.ndimage import binary_dilation, map_coordinates
+from shapely import MultiPolygon, Polygon, contains_xy, convex_hull, union_all
 
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import elevation_of
@@ -30,7 +35,12 @@ from homeward.runs import Run
 from homeward.runs.config import checked
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+    from collections.abc import Callable
+
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.terrain.elevation import Elevation
+
+    Closed = Callable[[FloatArray], BoolArray]
 
 STEP = 0.23
 """Distance between two places that are checked, in pixels."""
@@ -51,6 +61,7 @@ class Driven:
     beyond: int  # under the wheels
     along: int  # over a wheelbase along the path
     missing: int
+    closed: int  # wheels on obstacles or in areas to keep out of
     up: float
     down: float
     aside: float
@@ -62,16 +73,18 @@ def follow(
     pixel: float,
     limits: tuple[float, float, float],
     wheelbase: float,
+    closed: Closed | None = None,
 ) -> Driven:
     """Return the slopes along a line [n, 2] of rows and columns in pixels, measured at centres.
 
     ``heights`` [rows, columns] are in m, NaN for no data; ``limits`` are the steepest slopes up,
-    down and aside in degrees; ``wheelbase`` and ``pixel`` are in m.
+    down and aside in degrees; ``wheelbase`` and ``pixel`` are in m. ``closed`` says which of some
+    points [2, m] no wheel may touch.
     """
     length = pixel * np.hypot(*np.diff(line, axis=0).T)
     line, length = line[np.r_[True, length > 0.0]], length[length > 0.0]
     if not len(length):
-        return Driven(0, 0, 0, 0, 0.0, 0.0, 0.0)
+        return Driven(0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
     at = np.r_[0.0, np.cumsum(length)]
     places = np.arange(0.0, at[-1], STEP * pixel)
     segment = np.minimum(np.searchsorted(at, places, side="right") - 1, len(length) - 1)
@@ -87,8 +100,10 @@ def follow(
         missing = map_coordinates(share, where, order=1, cval=1.0, prefilter=False)
         return np.where(missing > TOLERANCE, np.nan, found)
 
-    pitch = (height(here + half * heading) - height(here - half * heading)) / wheelbase
-    roll = np.abs(height(here + half * aside) - height(here - half * aside)) / wheelbase
+    front, rear, left, right = (here + half * way for way in (heading, -heading, aside, -aside))
+    pitch = (height(front) - height(rear)) / wheelbase
+    roll = np.abs(height(left) - height(right)) / wheelbase
+    wheels = np.concatenate([here, front, rear, left, right], axis=1)
     early = places[places <= at[-1] - wheelbase]
     rise = height(_along(line, at, early + wheelbase)) - height(_along(line, at, early))
     rises = rise / wheelbase
@@ -99,6 +114,7 @@ def follow(
         int((pitch > up).sum() + (pitch < -down).sum() + (roll > side).sum()),
         int((rises > up).sum() + (rises < -down).sum()),
         int(np.isnan(ahead).sum() + np.isnan(roll).sum()),
+        0 if closed is None else int(closed(wheels).sum()),
         *(
             float(np.degrees(np.arctan(np.nanmax(slope, initial=0.0))))
             for slope in (ahead, -ahead, roll)
@@ -111,15 +127,59 @@ def _along(line: FloatArray, at: FloatArray, places: FloatArray) -> FloatArray:
     return np.stack([np.interp(places, at, line[:, axis]) for axis in range(2)])
 
 
+def close(
+    elevation: Elevation, kind: str, folder: Path, rng: np.random.Generator
+) -> tuple[dict[str, str], Closed]:
+    """Write random obstacles and areas to keep out of; return their settings and a judge.
+
+    The obstacles are rocks in a raster or `kind` "polygons". The judge takes points [2, m] in rows
+    and columns, measured at the centres of pixels.
+    """
+    (rows, columns), (a, b, c, d, e, f) = elevation.heights.shape, elevation.transform
+
+    def to_map(row: FloatArray, column: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return a * (column + 0.5) + b * (row + 0.5) + c, d * (column + 0.5) + e * (row + 0.5) + f
+
+    def polygons(count: int, radius: float, file: Path) -> MultiPolygon:
+        found = []
+        for centre in rng.uniform((0, 0), (rows, columns), (count, 2)):
+            corners = centre + rng.uniform(-radius, radius, (7, 2))
+            found.append(convex_hull(Polygon(np.stack(to_map(*corners.T), axis=1))))
+        rings = [[[list(point) for point in hull.exterior.coords]] for hull in found]
+        file.write_text(json.dumps({"type": "MultiPolygon", "coordinates": rings}))
+        return union_all(found)
+
+    out = polygons(4, 0.06 * min(rows, columns), folder / "out.geojson")
+    rocks = np.zeros((rows, columns), dtype=bool)
+    if kind == "polygons":
+        file = folder / "rocks.geojson"
+        out = union_all([out, polygons(rows * columns // 500, 1.5, file)])
+    else:
+        file = folder / "rocks.npy"
+        rocks = binary_dilation(rng.random((rows, columns)) < 0.002)
+        np.save(file, rocks.astype(np.float32))
+
+    def closed(points: FloatArray) -> BoolArray:
+        row, column = (np.rint(axis).astype(int) for axis in points)
+        found: BoolArray = contains_xy(out, *to_map(*points))
+        found |= rocks[row.clip(0, rows - 1), column.clip(0, columns - 1)]
+        return found
+
+    return {"keep_out": str(folder / "out.geojson"), "obstacles": str(file)}, closed
+
+
 def explore(
     terrain: str, cell_pixels: int, ground: str, steps: int, seed: int, **more: Any
 ) -> dict[str, Any]:
     """Explore a terrain with the default explorer, and follow its exported path.
 
     ``terrain`` is a raster or "mars N" for synthetic Mars with random seed N; a cell has
-    ``cell_pixels`` along each side. The same limits of a real vehicle hold on both grounds.
+    ``cell_pixels`` along each side. ``ground`` is "driven", "paper", or "rocks" or "polygons" for
+    driven ground with such obstacles and areas to keep out of. The same limits of a real vehicle
+    hold on all of them.
     """
-    config: dict[str, Any] = {"seed": seed, "limit": steps, "ground": ground, **LIMITS, **more}
+    config: dict[str, Any] = {"seed": seed, "limit": steps, **LIMITS, **more}
+    config["ground"] = "paper" if ground == "paper" else "driven"
     pixel = 1.0 if terrain.endswith(".npy") else None
     if terrain.startswith("mars "):
         config |= {"terrain_seed": int(terrain.split()[1]), "rows": 300, "columns": 300}
@@ -128,14 +188,18 @@ def explore(
     if ground == "paper":
         del config["roll"]
     given = checked(RoverConfig, config)
-    side = max(elevation_of(given).pixel)
+    elevation = elevation_of(given)
+    side, closed = max(elevation.pixel), None
     config["cell"], config["sensor_range"] = cell_pixels * side, 5 * cell_pixels * side
     with TemporaryDirectory() as folder:
+        if ground in ("rocks", "polygons"):
+            rng = np.random.default_rng([seed, cell_pixels])
+            files, closed = close(elevation, ground, Path(folder), rng)
+            config |= files
         run = Run.create(Path(folder) / "run", "rover", config)
         run.resume()
         path = json.loads((run.directory / "path.geojson").read_text())
         facts = json.loads((run.directory / "summary.json").read_text())
-    elevation = elevation_of(given)
     a, b, c, d, e, f = elevation.transform
     inverse = np.linalg.inv(np.array([[a, b, c], [d, e, f], [0.0, 0.0, 1.0]]))
     points = np.array(path["features"][0]["geometry"]["coordinates"])
@@ -143,7 +207,7 @@ def explore(
     line = np.c_[row, column] - 0.5
     limits = LIMITS["climb"], LIMITS["descend"], LIMITS["roll"]
     base = max(2.0, side)
-    found = follow(line, elevation.heights, side, limits, base)
+    found = follow(line, elevation.heights, side, limits, base, closed)
     return {
         "terrain": Path(terrain).name,
         "cell": cell_pixels,

@@ -19,7 +19,6 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction, Corrections
-from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import (
     dense_transitions,
     exact_recall,
@@ -222,13 +221,11 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     sets = [c.allowed for c in plan.criteria if c.allowed is not None]
     exits = ~np.logical_and.reduce(sets) if sets else None
     worlds = [dense_transitions(world) for world in belief.worlds]
-    ways_home = [
-        [exact_way(world, CriterionClaims.of(c)) for world in worlds] for c in plan.criteria
-    ]
+    ways_home = [[exact_way(world, c) for world in worlds] for c in plan.criteria]
 
     def truth(k: int, policy: IntArray) -> FloatArray:
         """Return the exact mean value [S] of a criterion under an outbound policy [S]."""
-        criterion, claims = criteria[k], CriterionClaims.of(plan.criteria[k])
+        criterion, claims = criteria[k], plan.criteria[k]
         given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
         total = np.zeros(len(belief.counts))
         for weight, world, rows, way in zip(

@@ -27,6 +27,7 @@ from .certificates import StoredPlan as StoredPlan
 from .certificates import certify as certify
 from .certificates import load_plan as load_plan
 from .certificates import save_plan as save_plan
+from .certificates.claims import ActionEvidence as ActionEvidence
 from .errors import HomewardError as HomewardError
 from .errors import ImpossibleObservationError as ImpossibleObservationError
 from .errors import InfeasibleError as InfeasibleError
@@ -53,7 +54,6 @@ from .planning.explorer import Step as Step
 from .planning.held import Held as Held
 from .planning.held import Proposal as Proposal
 from .planning.paper import PaperExplorer as PaperExplorer
-from .planning.plan import ActionEvidence as ActionEvidence
 from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict

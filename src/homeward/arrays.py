@@ -23,7 +23,7 @@ SUM_TOLERANCE = 1e-9
 
 def unless_given() -> Any:
     """Return a dataclass field with default None, which `__post_init__` replaces by a value."""
-    return field(default=None)
+    return field(default_factory=lambda: None)
 
 
 def set_fields(value: object, **fields: object) -> None:

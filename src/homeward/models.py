@@ -212,9 +212,18 @@ class Moves:
         """The number of actions, A."""
         return int(self.dest.shape[1])
 
-    def with_success(self, success: FloatArray) -> Moves:
-        """Return the graph with these success probabilities [S, A]; both graphs share the memo."""
-        return replace(self, success=success)
+    def with_success(self, success: FloatArray, *, valid: bool = False) -> Moves:
+        """Return the graph with these success probabilities [S, A]; both graphs share the memo.
+
+        With `valid`, they are known to be probabilities, and are not checked.
+        """
+        if not valid:
+            return replace(self, success=success)
+        new = object.__new__(Moves)
+        for name in self.__slots__:
+            set_fields(new, **{name: getattr(self, name)})
+        set_fields(new, success=success)
+        return new
 
     def sparse(self) -> SparseMDP:
         """Return the same MDP with sparse rows, each with its destination and its own state."""

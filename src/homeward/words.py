@@ -18,7 +18,7 @@ ENDS = {
     "budget": "going on would risk more than the safety level allows",
     "not_learning": "observations do not make the bonus smaller",
     "lost": "the world ended the run",
-    "infeasible": "no policy keeps the safety level",
+    "infeasible": "no policy meets the safety level",
     "outside": "the explorer left the set to stay inside",
     "home": "nothing more is worth its way within the limits of the run, and the explorer is home",
     "out_of_range": "no way home is left that fits into what is left of the limits of the run",

@@ -104,7 +104,7 @@ def test_drawn_heights_have_the_restricted_law() -> None:
     belief = strip(2).update(Transition(0, EAST, 0))  # 1.75 m up or 20 m down
     drawn = np.array([belief.draw(np.random.default_rng(seed)) for seed in range(2000)])
     rise = (drawn[:, 1] - drawn[:, 0]) / np.sqrt(2.0)
-    limit = belief._ground[-2:][0][0, EAST] / np.sqrt(2.0)
+    limit = belief.ground[-2:][0][0, EAST] / np.sqrt(2.0)
     assert kstest(rise, truncnorm(limit, np.inf).cdf).pvalue > 1e-3
 
 

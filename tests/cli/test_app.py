@@ -6,6 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from homeward.cli import main
 from homeward.cli.app import app
 
 
@@ -22,6 +23,13 @@ def test_without_arguments_it_teaches() -> None:
 
 def test_it_knows_its_version() -> None:
     assert homeward("--version").stdout.startswith("homeward 0.")
+
+
+def test_a_mistake_leaves_the_process_with_one_line_and_exit_code_two() -> None:
+    result = homeward("demo", "--out", "x.gif")
+    assert result.returncode == 2
+    assert result.stderr.startswith("homeward: x.gif: ")
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -50,13 +58,18 @@ def test_it_knows_its_version() -> None:
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_two(
-    arguments: tuple[str, ...], culprit: str
+    arguments: tuple[str, ...],
+    culprit: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    result = homeward(*arguments)
-    assert result.returncode == 2
-    assert culprit in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in result.stderr
+    monkeypatch.setattr(sys, "argv", ["homeward", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    said = capsys.readouterr().err
+    assert exit_.value.code == 2
+    assert culprit in said
+    assert len(said.strip().splitlines()) == 1
 
 
 COMMANDS = (

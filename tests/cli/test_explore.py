@@ -630,13 +630,13 @@ def test_a_picture_that_finds_no_room_is_drawn_the_next_time(
     assert Path("one/map.png").exists()
 
 
-def test_killed_at_ten_random_moments_it_resumes_to_the_same_path_and_the_same_bytes(
+def test_killed_at_random_moments_it_resumes_to_the_same_path_and_the_same_bytes(
     tmp_path: Path,
 ) -> None:
     np.save(tmp_path / "a.npy", np.nan_to_num(relief()))
     options = [str(tmp_path / "a.npy"), "--pixel", "20", "--steps", "130", "--sensor-range", "50"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.cli.exploring", str(tmp_path), json.dumps(options), "10"],
+        [sys.executable, "-m", "tests.cli.exploring", str(tmp_path), json.dumps(options), "5"],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -644,7 +644,7 @@ def test_killed_at_ten_random_moments_it_resumes_to_the_same_path_and_the_same_b
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["killed"] >= 10
+    assert found["killed"] >= 5
     assert found["same"]
     assert all(found["same"])
     assert min(n for n in found["stages"] if n) < max(found["stages"])  # some were half done

@@ -64,7 +64,7 @@ def test_the_part_that_is_kept_is_said_even_if_it_has_no_weight_in_the_plan() ->
     assert wait.safety == pytest.approx((1.0, 1.0), abs=1e-11)
     assert {one.verdict, two.verdict} == {Verdict.LESS_SAFE}
     assert one.weight + two.weight == pytest.approx(1.0, abs=1e-12)
-    assert "Safety decides for action 0; what starts with it is worth 0 and keeps" in str(plan)
+    assert "The policies that start with action 0 are the safest: value 0, bound" in str(plan)
 
 
 # The same without an action to wait by: no single action keeps both.
@@ -83,7 +83,7 @@ def test_where_no_action_keeps_both_the_worst_margin_decides_and_the_plan_says_s
     # The first hut keeps 1 and 0.1, short of 0.4 by 0.3; the second 0.1 and 1, short by 0.2.
     assert plan.action == 1
     assert [c.kept_bound for c in plan.criteria] == pytest.approx([0.1, 1.0], abs=1e-11)
-    assert "No single action keeps every level; only the draw does." in str(plan)
+    assert "No single first action meets every level; only the mixture does." in str(plan)
 
 
 # Camp, a meadow that pays 1 and from which 0.99 come home, a cliff that pays 100 and from which 0.3

@@ -79,7 +79,7 @@ def test_a_level_that_can_not_be_kept_from_the_start_ends_it_at_once() -> None:
     assert list(scout.explore(10)) == []
     assert scout.end is End.INFEASIBLE
     strict = explorer(Walk(PIT, state=1), ReturnHome(0.5, home=0), strict=True)
-    with pytest.raises(InfeasibleError, match="No policy keeps the safety level"):
+    with pytest.raises(InfeasibleError, match="No policy meets the safety level"):
         list(strict.explore(10))
 
 
@@ -128,7 +128,7 @@ def test_it_learns_first_and_then_earns_what_is_safe() -> None:
     assert scout.end is End.STEPS
     assert [step.state for step in steps[-30:]] == [0] * 30
     assert steps[-1].plan.method == "earn"
-    assert "it earns 0.1 a step" in steps[-1].plan.explain()
+    assert "it earns 0.1 per step" in steps[-1].plan.explain()
     assert 4 not in {step.state for step in steps}
 
 

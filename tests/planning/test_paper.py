@@ -223,7 +223,7 @@ def test_a_strict_explorer_raises_and_says_where_and_how_far() -> None:
     scout = explorer(world, planner=planner, strict=True)
     with pytest.raises(
         InfeasibleError,
-        match=r"no one action in state 1 keeps return to state 0 at 0\.5 \(this one 0\.0",
+        match=r"no action in state 1 meets return to state 0 at 0\.5 \(the chosen one has 0\.0",
     ):
         next(scout.explore(100))
     assert scout.end is End.INFEASIBLE
@@ -238,7 +238,7 @@ BOTH = (ReturnHome(0.4, 1), ReturnHome(0.4, 2))
 def test_a_strict_explorer_raises_where_only_a_draw_would_keep_the_levels() -> None:
     world = Walk(FORK)
     scout = explorer(world, planner=Planner(RMax(), BOTH, 0.9), strict=True)
-    with pytest.raises(InfeasibleError, match="no one action in state 0 keeps return to state 1"):
+    with pytest.raises(InfeasibleError, match="no action in state 0 meets return to state 1"):
         list(scout.explore(100))
     assert scout.end is End.INFEASIBLE
     assert world.actions == []
@@ -249,8 +249,8 @@ def test_a_strict_explorer_raises_where_only_a_draw_would_keep_the_levels() -> N
 
 def test_a_strict_explorer_says_which_criteria_conflict() -> None:
     for state, levels, said in (
-        (0, (0.6, 0.7), "keeps return to state 1 at 0.6 and return to state 2 at 0.7 together"),
-        (1, (0.2, 0.5), "no policy keeps return to state 2 at 0.5, even alone"),
+        (0, (0.6, 0.7), "meets return to state 1 at 0.6 and return to state 2 at 0.7 together"),
+        (1, (0.2, 0.5), "no policy meets return to state 2 at 0.5, even alone"),
     ):
         criteria = [ReturnHome(levels[0], 1), ReturnHome(levels[1], 2)]
         scout = explorer(Walk(FORK, state), planner=Planner(RMax(), criteria, 0.9), strict=True)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.beliefs.test_joint import random_heights, worlds_of
 
-from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import certify
 from homeward.certificates.policy_values import enumerated_values
@@ -17,6 +17,9 @@ from homeward.certificates.stored_plan import StoredPlan
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def finite(belief: HeightBelief) -> FiniteBelief:
@@ -70,6 +73,19 @@ def wide_plan(**claims: Any) -> StoredPlan:
     belief = replace(belief, walls=np.where(belief.known > 0, 0.0, 0.1))
     planner = Planner(lambda b: np.where(b.known == 0, 1.0, 0.0)[:, None] + np.zeros((16, 9)),
                       [ReturnHome(0.5)], 0.95)  # fmt: skip
+    return changed_plan(belief, planner, claims)
+
+
+def terrain_plan(**claims: Any) -> StoredPlan:
+    """Return a plan on terrain whose far corner is worth a risky path, with changed claims."""
+    height = np.add.outer(0.3 * np.arange(4), 0.4 * np.arange(4)).ravel()
+    belief = TerrainBelief((4, 4), height, np.full(16, 0.06), 10.0, 5.0, 9.0)
+    planner = Planner(lambda _: np.eye(16)[15][:, None] + np.zeros((16, 9)),
+                      [ReturnHome(0.5)], 0.95, Correction.GENERAL)  # fmt: skip
+    return changed_plan(belief, planner, claims)
+
+
+def changed_plan(belief: Any, planner: Planner, claims: dict[str, Any]) -> StoredPlan:
     stored = StoredPlan.of(planner.plan(belief, 0), belief, planner)
     (criterion,) = stored.plan.criteria
     changed = replace(stored.plan, criteria=(replace(criterion, **claims),))
@@ -84,12 +100,20 @@ def test_a_plan_on_a_grid_says_that_its_path_proves_it() -> None:
     assert not certify(stored, episodes=2000).refuted
 
 
-def test_a_path_that_claims_more_than_its_moves_is_refuted() -> None:
-    (honest,) = wide_plan().plan.criteria
+def test_a_plan_on_terrain_says_that_its_path_proves_it() -> None:
+    stored = terrain_plan()
+    (criterion,) = stored.plan.criteria
+    assert criterion.evaluator == Evaluator.PATH
+    assert criterion.bound > criterion.corrected + 0.05
+    assert not certify(stored, episodes=2000).refuted
+
+
+@pytest.mark.parametrize("make", [wide_plan, terrain_plan])
+def test_a_path_that_claims_more_than_its_moves_is_refuted(make: Callable[..., StoredPlan]) -> None:
+    (honest,) = make().plan.criteria
     for claims in ({"bound": honest.bound + 1e-3}, {"kept_bound": honest.kept_bound + 1e-3}):
-        (verdict, *_) = [v for v in certify(wide_plan(**claims), method="arithmetic").verdicts
-                         if v.refuted]  # fmt: skip
-        assert verdict.refuted_by == ("arithmetic",)
+        found = certify(make(**claims), method="arithmetic").verdicts
+        assert next(v for v in found if v.refuted).refuted_by == ("arithmetic",)
 
 
 def test_an_evaluator_that_the_belief_does_not_allow_proves_only_the_corrected_bound() -> None:

@@ -58,21 +58,21 @@ def test_without_names_there_are_numbers() -> None:
 def test_a_printed_plan_says_what_it_is_worth_and_what_nothing_is_worth_more_than() -> None:
     # Worked out in test_planner: 0.4 at level 0.9, and a unit of safety costs 4.
     text = str(plan(NAMED, ReturnHome(0.9)))
-    assert "worth 0.4 to explore" in text
-    assert "no safe plan is worth more than 0.4 (optimal)" in text
+    assert "Its exploration value is 0.4" in text
+    assert "no safe plan has more than 0.4 (optimal)" in text
 
 
 def test_a_printed_plan_says_what_is_proven_by_what_and_its_price() -> None:
     text = str(plan(NAMED, ReturnHome(0.9)))
     assert "return to camp with probability at least 0.900000" in text
-    assert "asked for 0.9; proven (exactly, in every world of the belief)" in text
+    assert "(required 0.9); proven (exactly, in every world of the belief)" in text
     assert "one more percent would cost 0.04" in text
 
 
 def test_a_printed_mixture_says_its_shares_and_why_this_one() -> None:
     text = str(plan(NAMED, ReturnHome(0.9)))
     assert "draws its policy once, by first action: stay 0.6, walk 0.4" in text
-    assert "Safety decides for stay; what starts with it is worth 0 and keeps 1.000000" in text
+    assert "that start with stay are the safest: value 0, bound 1.000000" in text
 
 
 def test_a_plan_that_is_no_mixture_says_nothing_of_shares() -> None:
@@ -101,8 +101,8 @@ def test_an_infeasible_plan_says_that_it_comes_closest() -> None:
     stuck = FiniteBelief([Moves(np.array([[0], [1]]), np.ones((2, 1)))])
     found = Planner(lambda _: np.ones((2, 1)), [ReturnHome(0.5, home=1)], 0.5).plan(stuck, 0)
     assert found.status is Status.INFEASIBLE
-    assert "No policy keeps the safety level; this one comes closest." in str(found)
-    assert "no safe plan is worth more" not in str(found)
+    assert "No policy meets the safety level; this plan has the least shortfall." in str(found)
+    assert "no safe plan has more" not in str(found)
 
 
 def test_the_table_has_a_row_for_every_action_with_its_verdict() -> None:
@@ -190,7 +190,7 @@ def test_all_is_kept_within_a_hair_of_the_level(kept: float, expected: bool) -> 
     (criterion,) = found.criteria
     changed = replace(found, criteria=(replace(criterion, kept_bound=kept),))
     assert changed.keeps_all is expected
-    assert ("No single action keeps every level" in str(changed)) is not expected
+    assert ("No single first action meets every level" in str(changed)) is not expected
 
 
 @pytest.mark.parametrize("within", [1e-7, 1e-8, 2e-9])
@@ -217,13 +217,13 @@ def test_without_criteria_all_is_kept() -> None:
 
 
 def test_a_plan_without_criteria_says_that_nothing_is_safe() -> None:
-    assert "Nothing is kept safe: there is no criterion." in str(plan())
+    assert "Nothing is guaranteed, since there is no criterion." in str(plan())
 
 
 @pytest.mark.parametrize("status", [Status.NOT_CONVERGED, Status.NUMERICAL])
 def test_a_plan_that_was_not_solved_to_the_end_says_so(status: Status) -> None:
     text = str(replace(plan(NAMED, ReturnHome(0.9)), status=status))
-    assert f"The solver met {status}: the bounds hold, better plans may exist." in text
+    assert f"Solver status: {status}. The bounds hold; better plans may exist." in text
 
 
 def test_an_infeasible_plan_blames_no_draw() -> None:
@@ -232,7 +232,7 @@ def test_an_infeasible_plan_blames_no_draw() -> None:
     changed = replace(
         found, status=Status.INFEASIBLE, criteria=(replace(criterion, kept_bound=0.1),)
     )
-    assert "No single action keeps every level" not in str(changed)
+    assert "No single first action meets every level" not in str(changed)
 
 
 def test_a_worth_that_is_rounding_is_shown_as_nothing() -> None:

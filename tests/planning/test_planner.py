@@ -647,7 +647,7 @@ def test_where_no_method_gets_to_the_end_the_plan_says_so(
     found = ridge_plan(method=method)
     assert found.status is Status.NUMERICAL
     assert found.method == method
-    assert "met numerical trouble: the bounds hold, better plans may exist." in str(found)
+    assert "status: numerical trouble. The bounds hold; better plans may exist." in str(found)
 
 
 def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
@@ -861,7 +861,7 @@ def test_what_is_earned_may_be_negative_and_is_not_clipped() -> None:
     found = planner.plan(FiniteBelief([CRATER]), 0)
     assert found.status is Status.INFEASIBLE
     assert found.bounds == pytest.approx([-38.0], abs=1e-9)
-    assert "earn -38 or more" in str(found)
+    assert "earn at least -38" in str(found)
 
 
 def test_rewards_that_hang_together_with_the_moves_are_not_counted_twice() -> None:
@@ -905,7 +905,7 @@ def test_criteria_that_conflict_are_named() -> None:
     assert found.status is Status.INFEASIBLE
     assert found.conflict == (0, 2)
     assert (
-        "No policy keeps “earn a total of 1.9” at 1.9 and “earn a total of 0.5” at 0.5 together"
+        "No policy meets “earn a total of 1.9” at 1.9 and “earn a total of 0.5” at 0.5 together"
         in str(found)
     )
 
@@ -922,9 +922,9 @@ def test_the_three_kinds_are_spoken_of_in_their_own_words() -> None:
         EarnAtLeast(0.25, WORK),
     ]
     text = str(Planner(constant(IN_CRATER), criteria, 0.5).plan(FiniteBelief([CRATER]), 0))
-    assert "Called off at any time: return to state 0 within 3 steps with probability" in text
-    assert "Until it is called off: stay inside the set of 1 state with probability" in text
-    assert "Until it is called off: earn" in text
+    assert "If recalled at any time: return to state 0 within 3 steps with probability" in text
+    assert "Until the recall: stay inside the set of 1 state with probability" in text
+    assert "Until the recall: earn" in text
     assert "Outside the set it explores freely" in text
     assert "inside" in text.splitlines()[-3]
 
@@ -1010,7 +1010,7 @@ def test_a_recall_at_a_fixed_step_is_planned_by_hand(recall: Any, sparse: bool) 
     assert found.exploration_value == pytest.approx(1.0, abs=1e-9)
     assert found.outbound.shape[1:] == (3, 2)
     assert found.steps == 3
-    assert "Called off after 3 steps: return to state 0" in str(found)
+    assert "If recalled after 3 steps: return to state 0" in str(found)
 
 
 def test_staying_inside_until_a_fixed_step_is_planned_by_hand() -> None:

@@ -123,8 +123,10 @@ def test_a_step_on_terrain_passes_through_these_functions(
 ) -> None:
     config = RoverConfig(rows=400, columns=400, sensor_range=29.0, seed=seed)
     functions, kernels = traced(make_rover(config).explorer(), 6, monkeypatch)
-    walk = named("SlopeBelief", "InformationGain")
-    walk.insert(walk.index("SlopeBelief.blocked_probability") + 1, "SlopeBelief.success_bounds")
+    walk = named("TerrainBelief", "InformationGain")
+    walk[walk.index("TerrainBelief.mean")] = "SlopeBelief.mean"
+    blocked = walk.index("TerrainBelief.blocked_probability")
+    walk.insert(blocked + 1, "TerrainBelief.least_blocked")
     assert functions == ["TerrainBelief.update", *walk]
     assert len(functions) + len(kernels) <= 21
     assert kernels == KERNELS | {"best_path"}

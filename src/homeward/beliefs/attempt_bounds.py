@@ -15,6 +15,8 @@ all boxed heights lie in their boxes with probability at least 1 − `BOX_DOUBT`
 Pr(E | A) is at most mass(outer set with E) / mass(inner set).
 
 Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that one of them is violated.
+Each is violated with probability ≤ `SURE` given A, so that the factor is within rounding for fewer
+than `MAX_ATTEMPTS` attempts.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from homeward.beliefs.attempts import SURE, Components, Edges, components_of, witness
-from homeward.beliefs.corrections import changes_state
-from homeward.beliefs.grid_graph import STEPS, back
+from homeward.beliefs import height_kernels as kernels
+from homeward.beliefs.attempts import SURE, Attempts, Components, components_of, edges_of, witness
+from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
+from homeward.errors import InvalidBeliefError
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -44,6 +47,9 @@ MAX_BOXED = 17
 
 ROUNDING = 2.0**-36
 """Upper bound on the rounding error of a bivariate normal probability; added to each mass."""
+
+MAX_ATTEMPTS = 2**26
+"""Number of attempts from which their doubts, `SURE` each, could exceed half a rounding error."""
 
 PLAIN, BOXED, FREE = range(3)
 
@@ -64,7 +70,6 @@ class HeightBounds(NamedTuple):
 
     parts: Components
     log_mass: FloatArray  # [components] lower bound on ln Pr(A_K)
-    doubt: float  # τ: upper bound on the probability that an outcome of B is violated, given A
     role: IntArray  # [m] BOXED or FREE
     low: FloatArray  # [m] lower end of each box, m
     high: FloatArray  # [m] upper end of each box, m
@@ -73,62 +78,58 @@ class HeightBounds(NamedTuple):
 
 
 def move_bounds(
-    success: FloatArray, dest: IntArray, edges: Edges, doubt: FloatArray, ground: Ground
-) -> Bounds:
-    """Return bounds (low, high) [S, A] on the probability that each move works.
+    informative: IntArray, attempts: Attempts, dest: IntArray, ground: Ground
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the moves [m] that attempts tell about, and bounds (low, high) [m] on their success.
 
     Parameters
     ----------
-    success : [S, A] probability that each move works, given the measurements alone
+    informative : [k] moves whose outcomes are informative, given the measurements alone
+    attempts : All attempts
     dest : [S, A] destinations
-    edges : [n] attempted moves with their outcomes
-    doubt : [n] probability of the opposite outcome of each attempt, given the measurements
     ground : Heights given the measurements, blocked cells, and limits of the slopes
+
+    Moves are state · A + action, ascending.
     """
-    lesson = _height_bounds(edges, doubt, ground.height, ground.variance)
-    cells, actions = lesson.parts.cells, len(STEPS)
-    ways = np.arange(1, actions)
-    there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
-    pairs = np.concatenate(
-        [(cells[:, None] * actions + ways).ravel(), (there * actions + ways_back).ravel()]
-    )
-    state, action = np.divmod(np.unique(pairs), actions)
+    if len(attempts) >= MAX_ATTEMPTS:
+        raise InvalidBeliefError(f"{len(attempts)} attempts are too many: the doubts add up")
+    lesson = _height_bounds(informative, attempts, dest, ground)
+    moves = kernels.moves_at(lesson.parts.cells, ground.rows, ground.columns)
+    state, action = np.divmod(moves, len(STEPS))
     end = dest[state, action]
-    affected = ~(ground.blocked[state] | ground.blocked[end]) & (state != end)
+    affected = ~(ground.blocked[state] | ground.blocked[end])
     affected &= np.isfinite(ground.limits(state, action)[1])  # others never work
-    state, action, end = state[affected], action[affected], end[affected]
-    low, high = success.copy(), success.copy()
-    low[state, action], high[state, action] = _bounds_on(
-        state, end, action, success[state, action], lesson, ground
-    )
-    if lesson.doubt >= 2.0**-54:
-        sure = 1.0 - min(lesson.doubt, 0.5)  # each doubt is below SURE, and they are few
-        low = np.where(changes_state(dest), np.maximum(0.0, 1.0 - (1.0 - low) / sure), 1.0)
-        high = np.minimum(1.0, high / sure)
-    return low, high
+    moves, state, action, end = (part[affected] for part in (moves, state, action, end))
+    success = np.empty(len(moves))
+    kernels.refresh(ground, moves, success)
+    return moves, *_bounds_on(state, end, action, success, lesson, ground)
 
 
 def _height_bounds(
-    edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray
+    informative: IntArray, attempts: Attempts, dest: IntArray, ground: Ground
 ) -> HeightBounds:
-    """Return the bounds given outcomes [n]; `doubt` [n] is the probability of the opposite outcome.
+    """Return the bounds given attempts.
 
     An outcome is informative if its doubt exceeds `SURE`, either given the measurements alone or
     given also the informative outcomes at its cells.
     """
-    informative, found = doubt > SURE, doubt > np.inf
-    while (informative != found).any():
-        found = informative
-        parts = components_of(edges.of(found))
-        centre, deviation = mean[parts.cells], np.sqrt(variance[parts.cells])
+    found, more, limits = informative[:0], informative, (ground.descend, ground.climb)
+    while len(found) < len(more):
+        found = more
+        parts = components_of(edges_of(attempts.among(found), dest, limits))
+        cells = parts.cells
+        centre, deviation = ground.height[cells], np.sqrt(ground.variance[cells])
         low, high = witness(parts, centre, deviation)
         share = mass((low - centre) / deviation, (high - centre) / deviation)
         log_mass = np.full(parts.number, -1e-9)
+        near = attempts.among(kernels.moves_at(cells, ground.rows, ground.columns))
+        edges, doubt = edges_of(near, dest, limits), np.empty(len(near))
+        kernels.doubts(edges, ground.height, ground.variance, doubt)
         with np.errstate(divide="ignore", over="ignore"):
             np.add.at(log_mass, parts.label, np.log(share))
             scale = np.exp(-_logmass_in(edges.start, edges.end, parts, log_mass))
         missed = doubt * np.where(np.isinf(scale), 0.0, scale)
-        informative = found | np.isinf(scale) | (missed > SURE)
+        more = np.union1d(found, near.pairs[np.isinf(scale) | (missed > SURE)])
     start, end = parts.edges.start, parts.edges.end
     role = np.full(len(centre), FREE)
     role[np.where(deviation[start] <= deviation[end], start, end)] = BOXED
@@ -149,8 +150,7 @@ def _height_bounds(
         else:
             outer[cell], inner[cell] = drop(outer[cell], *tight), drop(inner[cell], *wide)
     sure = mass_in(padded(inner), centre, deviation)
-    total = float(missed[~found].sum())
-    return HeightBounds(parts, log_mass, total, role, low, high, padded(outer), sure)
+    return HeightBounds(parts, log_mass, role, low, high, padded(outer), sure)
 
 
 def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:

@@ -83,7 +83,19 @@ class Attempts:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"move {pair} (s·A + a) {was} before, but {now} now")
-        return Attempts(np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked))
+        new = object.__new__(Attempts)  # skips the checks
+        pairs, outcomes = np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked)
+        set_fields(new, pairs=frozen(pairs), worked=frozen(outcomes))
+        return new
+
+    def among(self, pairs: IntArray) -> Attempts:
+        """Return the attempts of the given pairs, ascending."""
+        at = np.searchsorted(self.pairs, pairs)
+        found = at[at < len(self.pairs)]
+        found = found[self.pairs[found] == pairs[: len(found)]]
+        new = object.__new__(Attempts)
+        set_fields(new, pairs=self.pairs[found], worked=self.worked[found])
+        return new
 
 
 class Edges(NamedTuple):
@@ -104,6 +116,18 @@ class Edges(NamedTuple):
         rise = heights[..., self.end] - heights[..., self.start]
         found: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
         return found
+
+
+def edges_of(attempts: Attempts, dest: IntArray, limits: tuple[FloatArray, FloatArray]) -> Edges:
+    """Return attempts [n] as constraints on heights.
+
+    `dest` [S, A] are the destinations, and `limits` the largest drop and rise of moves in m, [S, A]
+    or [1, A] if alike everywhere.
+    """
+    actions = dest.shape[1]
+    state, action = np.divmod(attempts.pairs, actions)
+    drop, rise = (limit[np.minimum(state, len(limit) - 1), action] for limit in limits)
+    return Edges(state, dest[state, action].astype(np.int64), drop, rise, attempts.worked)
 
 
 class Components(NamedTuple):

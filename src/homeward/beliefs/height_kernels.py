@@ -2,7 +2,7 @@
 
 Cells and actions are those of `grid_graph`. A move and its reverse depend on the same two normals,
 so every pair of neighbours is computed once, from the cell whose neighbour lies E, SE, S or SW.
-`fill` and `refresh` do the same arithmetic for a pair, so their results are equal bit by bit.
+`fill` and `refresh` do the same arithmetic for a move, so their results are equal bit by bit.
 
 With X normal, Pr(low ≤ X ≤ high) is ½(erfc(near) − erfc(far)), where near < far are the limits in
 units of √2 standard deviations, mirrored so that far ≥ |near|: the difference of the smaller tails
@@ -31,6 +31,9 @@ FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 FIRST, LAST = 3, 6
 """The actions E to SW, which visit every pair of neighbours once."""
+
+TILE = 256
+"""Cells per tile of a sum over the map; only the tiles with measured cells are summed again."""
 
 ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
 """Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
@@ -116,30 +119,35 @@ def fill(ground: Ground, success: FloatArray) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
-    """Write the success probabilities of the moves to and from cells that ``changed`` [S]."""
-    rows, columns, height, variance, blocked, climb, descend = ground
+def refresh(ground: Ground, moves: IntArray, success: FloatArray) -> None:
+    """Write the success probabilities [n] of moves [n], each given as state · A + action."""
+    _, columns, height, variance, blocked, climb, descend = ground
     last = len(climb) - 1
-    for c in range(rows * columns):
-        if not changed[c]:
-            continue
+    for i in range(len(moves)):
+        s, a = moves[i] // 9, moves[i] % 9
+        t = s + DOWN[a] * columns + RIGHT[a]
+        if blocked[s] or blocked[t]:
+            success[i] = 1.0 if a == 0 else 0.0
+        elif a == 0:
+            success[i] = 1.0
+        else:
+            j, per = min(s, last), 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
+            near, far = limits(height[t] - height[s], per, climb[j, a], descend[j, a])
+            success[i] = chance(near, far)
+
+
+@njit(cache=True)
+def moves_at(cells: IntArray, rows: int, columns: int) -> IntArray:
+    """Return the moves to and from `cells` [n] on the map: state · A + action [m], ascending."""
+    found, count = np.empty(16 * len(cells), np.int64), 0
+    for c in cells:
         row, column = c // columns, c % columns
         for a in range(1, 9):
             down, right = row + DOWN[a], column + RIGHT[a]
-            if not (0 <= down < rows and 0 <= right < columns):
-                continue
-            s, t, forward = c, down * columns + right, a
-            if not FIRST <= a <= LAST:
-                if changed[t]:
-                    continue  # this pair is computed from that cell
-                s, t, forward = t, c, back(a)
-            rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
-            i, j, b = min(s, last), min(t, last), back(forward)
-            is_open = not (blocked[s] or blocked[t])
-            near, far = limits(rise, per, climb[i, forward], descend[i, forward])
-            success[s, forward] = chance(near, far) if is_open else 0.0
-            near, far = limits(-rise, per, climb[j, b], descend[j, b])
-            success[t, b] = chance(near, far) if is_open else 0.0
+            if 0 <= down < rows and 0 <= right < columns:
+                found[count], found[count + 1] = c * 9 + a, (down * columns + right) * 9 + back(a)
+                count += 2
+    return np.unique(found[:count])
 
 
 @njit(cache=True, error_model="numpy")
@@ -150,31 +158,36 @@ def learn(
     blocked: BoolArray,
     height: FloatArray,
     variance: FloatArray,
-    measured: BoolArray,
+    told: FloatArray,
 ) -> tuple[int, int]:
-    """Update ``height`` and ``variance`` [S] by measurements [n]; mark cells in ``measured`` [S].
+    """Write the heights and variances of measured cells [n] after measurements into `told` [2, n].
 
-    Return the first fault and the index of its measurement, or FINE and −1.
+    ``height`` and ``variance`` [S] are those before. Return the first fault and the index of its
+    measurement, or FINE and −1.
     """
+    twice = np.zeros(len(cells), np.bool_)
+    if np.any(cells[1:] <= cells[:-1]):
+        order = np.argsort(cells, kind="mergesort")
+        for i in range(1, len(order)):
+            twice[order[i]] = cells[order[i]] == cells[order[i - 1]]
     for i in range(len(cells)):
         c, seen, error = cells[i], heights[i], variances[i]
         if not 0 <= c < len(height):
             return OUTSIDE, i
         if blocked[c]:
             return BLOCKED, i
-        if measured[c]:
+        if twice[i]:
             return TWICE, i
         if not math.isfinite(seen):
             return NO_HEIGHT, i
         if not error > 0.0:
             return NO_VARIANCE, i
-        measured[c] = True
-        total = variance[c] + error
+        told[0, i], told[1, i], total = height[c], variance[c], variance[c] + error
         if total == math.inf:
             continue  # no information
-        height[c] += variance[c] / total * (seen - height[c])
-        variance[c] *= error / total
-        if variance[c] == 0.0:
+        told[0, i] += variance[c] / total * (seen - height[c])
+        told[1, i] *= error / total
+        if told[1, i] == 0.0:
             return NOTHING_LEFT, i
     return FINE, -1
 
@@ -193,6 +206,20 @@ def doubts(edges: Edges, height: FloatArray, variance: FloatArray, doubt: FloatA
             per = 1.0 / math.sqrt(2.0 * spread)
             near, far = limits(height[t] - height[s], per, up[i], down[i])
             doubt[i] = chance(near, far)
+
+
+@njit(cache=True)
+def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatArray) -> None:
+    """Write Σ ½ ln(1 + variance·weight) over the cells of each of `tiles` [n] into `sums` [T].
+
+    A tile is `TILE` cells in a row.
+    """
+    for tile in tiles:
+        total = 0.0
+        for c in range(tile * TILE, min((tile + 1) * TILE, len(variance))):
+            if variance[c] > 0.0:
+                total += math.log1p(variance[c] * weight)
+        sums[tile] = 0.5 * total
 
 
 @njit(cache=True)

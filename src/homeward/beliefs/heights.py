@@ -8,8 +8,8 @@ so updates are Kalman updates.
 An attempted move is known from then on: it works surely or never. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
 
-After an update only the moves at measured cells are computed again, unless these are many. The
-result equals that of a new belief bit by bit.
+Beliefs share their arrays (`homeward.shared`). After an update only measured cells and the moves at
+them are computed again, unless these are many. The result equals that of a new belief bit by bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -25,11 +25,12 @@ from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
-from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
+from homeward.beliefs.attempts import SURE, Attempts, Edges, draw, edges_of
 from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.shared import Shared
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,6 +45,11 @@ PARALLEL_SIZE = 200_000
 
 REFRESH_SHARE = 0.25
 """Largest share of measured cells for which only their moves are computed again."""
+
+SHARED = ("height", "variance", "looked")
+"""Fields of a `TerrainBelief` whose arrays are shared with other beliefs."""
+
+_NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,14 +81,14 @@ class Heights:
         set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
         set_fields(self, variances=arrays.own(variances, self.variances))
 
-    def take_in(
-        self, blocked: BoolArray, height: FloatArray, variance: FloatArray, measured: BoolArray
-    ) -> None:
-        """Write the posterior into `height` and `variance` [S]; mark `measured` cells [S]."""
-        given = self.cells, self.heights, self.variances
-        fault, at = kernels.learn(*given, blocked, height, variance, measured)
+    def posterior(
+        self, blocked: BoolArray, height: FloatArray, variance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the heights and variances [n] of the measured cells, given those before [S]."""
+        given, told = (self.cells, self.heights, self.variances), np.empty((2, len(self.cells)))
+        fault, at = kernels.learn(*given, blocked, height, variance, told)
         if fault == kernels.FINE:
-            return
+            return told[0], told[1]
         cell, seen, error = (part[at] for part in given)
         measurement = f"cell s={cell} is measured"
         faults = {
@@ -94,6 +100,19 @@ class Heights:
             kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
         }
         raise InvalidBeliefError(faults[fault])
+
+
+class Chances(NamedTuple):
+    """Bounds on the probability that each move works, and the attempts that they depend on.
+
+    Moves are state · A + action, ascending.
+    """
+
+    low: Shared  # [S, A] lower bounds
+    never: Shared  # [S, A] 1 − low
+    informative: IntArray  # [k] informative attempts
+    bounded: IntArray  # [m] moves near these; the bounds of all others are exact
+    high: FloatArray  # [m] upper bounds of these
 
 
 class SlopeBelief:
@@ -168,7 +187,7 @@ class SlopeBelief:
         )
         return drop, rise
 
-    def _limits_of(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
+    def limits_at(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest drop and the largest rise [n] of moves [n], in m."""
         drop, rise = self._limits
         row = np.minimum(state, len(rise) - 1)
@@ -210,6 +229,15 @@ class SlopeBelief:
         """
         return frozen(1.0 - self.success_bounds()[0])
 
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return the moves [m] for which there are only bounds, and the lower ones [m].
+
+        Moves are state · A + action, ascending.
+        """
+        low, high = (bound.ravel() for bound in self.success_bounds())
+        moves = np.flatnonzero(low != high)
+        return moves, 1.0 - high[moves]
+
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return a lower and an upper bound [S, A] on the probability that each move works.
 
@@ -234,9 +262,7 @@ class SlopeBelief:
                 f"an attempted move is {self.attempts.pairs[-1]}, expected "
                 f"state · {len(STEPS)} + action below {dest.size}"
             )
-        state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        end = dest[state, action].astype(np.int64)
-        return Edges(state, end, *self._limits_of(state, action), self.attempts.worked)
+        return edges_of(self.attempts, dest, self._limits)
 
     def _attempts_after(self, moved: Transition) -> Attempts:
         """Return the attempts with one more; raise if its outcome is impossible."""
@@ -252,7 +278,7 @@ class SlopeBelief:
         try:
             attempts = self.attempts.with_outcome(pair, worked)
             ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self._limits_of(*ways)
+            (drop, drop_back), (rise, rise_back) = self.limits_at(*ways)
             if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
@@ -327,27 +353,119 @@ class TerrainBelief(SlopeBelief):
         set_fields(self, cell=sides, looked=looked)
         set_fields(self, limits=self._checked_limits())
         self._check_attempts()
+        versions = {name: Shared(self.__dict__.pop(name)) for name in SHARED}
+        set_fields(self, _versions=versions)
+
+    if not TYPE_CHECKING:  # the arrays of the fields in `SHARED`
+
+        def __getattr__(self, name: str) -> Any:
+            version = self.__dict__.get("_versions", {}).get(name)
+            if version is None:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            array = version.read()
+            if not version.is_newest:  # keep the copy
+                self.__dict__[name] = array
+            return array
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds for some moves."""
-        return "bound" if (self._doubt > SURE).any() else "exact"
+        return "bound" if len(self._chances.informative) else "exact"
+
+    @cached_property
+    def _mean(self) -> Moves:
+        return grid_graph(*self.shape).with_success(self._chances.low.read(), valid=True)
+
+    def blocked_probability(self) -> FloatArray:
+        """Return an upper bound [S, A] on the probability that a move never works.
+
+        It is exact where `mean` is.
+        """
+        return self._chances.never.read()
+
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return the moves [m] for which there are only bounds, and the lower ones [m]."""
+        return self._chances.bounded, 1.0 - self._chances.high
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        known, pairs = self._success, self.attempts.pairs
-        exact = self.exactness == "exact"
-        if exact and (known.ravel()[pairs] == self.attempts.worked).all():
-            return known, known
-        if exact:
-            low = high = known.copy()
+        chances = self._chances
+        low: FloatArray = self._mean.success
+        if not len(chances.bounded):
+            return low, low
+        high = low.copy()
+        high.reshape(-1)[chances.bounded] = chances.high
+        return low, frozen(high)
+
+    @property
+    def _chances(self) -> Chances:
+        """Bounds on the success of every move; only those that changed are computed again."""
+        known, cells, tried = self.__dict__.get("_kept", (None, (), ()))
+        if known is not None and not cells and not tried:
+            found: Chances = known
+            return found
+        if known is not None and sum(map(len, cells)) < REFRESH_SHARE * len(self.blocked):
+            found = self._again(known, cells, tried)
         else:
-            dest, ground = grid_graph(*self.shape).dest, self._ground
-            low, high = move_bounds(known, dest, self._edges, self._doubt, ground)
-        for bound in (low, high):
-            bound.ravel()[pairs] = self.attempts.worked
-        low = frozen(low)
-        return low, low if exact else frozen(high)
+            found = self._all_chances()
+        self.__dict__["_kept"] = found, (), ()
+        return found
+
+    def _all_chances(self) -> Chances:
+        """Return the bounds from nothing."""
+        success, ground = np.ones((len(self.blocked), len(STEPS))), self.ground
+        if success.size >= PARALLEL_SIZE:
+            kernels.fill(ground, success)
+        else:
+            moves = np.flatnonzero(changes_state(grid_graph(*self.shape).dest))
+            told = np.empty(len(moves))
+            kernels.refresh(ground, moves, told)
+            success.reshape(-1)[moves] = told
+        pairs = self.attempts.pairs
+        informative = pairs[self._doubt > SURE]
+        bounded, low, high = self._given_attempts(informative)
+        success.reshape(-1)[bounded] = low
+        success.reshape(-1)[pairs] = self.attempts.worked
+        return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high)
+
+    def _again(
+        self, known: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
+    ) -> Chances:
+        """Return the bounds, given those before some cells were measured and moves tried."""
+        touched = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
+        touched = np.union1d(touched, np.array(tried, np.int64)) if tried else touched
+        attempts = self.attempts.among(touched)
+        doubt = np.empty(len(attempts))
+        kernels.doubts(
+            edges_of(attempts, grid_graph(*self.shape).dest, self._limits),
+            self.height,
+            self.variance,
+            doubt,
+        )
+        kept = np.setdiff1d(known.informative, touched, assume_unique=True)
+        informative = np.union1d(kept, attempts.pairs[doubt > SURE])
+        bounded, low, high = self._given_attempts(informative)
+        moves = touched
+        if len(bounded) or len(known.bounded):
+            moves = np.unique(np.concatenate([touched, bounded, known.bounded]))
+        success = np.empty(len(moves))
+        kernels.refresh(self.ground, moves, success)
+        success[np.searchsorted(moves, bounded)] = low
+        attempts = attempts if moves is touched else self.attempts.among(moves)
+        success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
+        changed = known.low.changed(moves, success), known.never.changed(moves, 1.0 - success)
+        return Chances(*changed, informative, bounded, high)
+
+    def _given_attempts(self, informative: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the moves [m] near informative attempts, and bounds (low, high) [m] on them."""
+        if not len(informative):
+            return _NO_MOVES, np.empty(0), np.empty(0)
+        dest = grid_graph(*self.shape).dest
+        moves, low, high = move_bounds(informative, self.attempts, dest, self.ground)
+        tried = self.attempts.among(moves)
+        low[np.searchsorted(moves, tried.pairs)] = tried.worked
+        high[np.searchsorted(moves, tried.pairs)] = tried.worked
+        return moves, low, high
 
     @cached_property
     def _doubt(self) -> FloatArray:
@@ -357,22 +475,20 @@ class TerrainBelief(SlopeBelief):
             kernels.doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
-    @cached_property
-    def _success(self) -> FloatArray:
-        """Success probability [S, A] of each move, by measurements alone."""
-        before, changed = self.__dict__.pop("_before", (None, None))
-        if before is not None and np.count_nonzero(changed) < REFRESH_SHARE * len(changed):
-            success: FloatArray = before.copy()
-        else:
-            success, changed = np.ones((len(self.height), len(STEPS))), np.ones_like(self.blocked)
-        if changed.all() and success.size >= PARALLEL_SIZE:
-            kernels.fill(self._ground, success)
-        else:
-            kernels.refresh(self._ground, changed, success)
-        return frozen(success)
+    def gain_left(self, weight: float) -> float:
+        """Return Σ ½ ln(1 + variance·weight) over the cells, in nats."""
+        before, sums, cells = self.__dict__.get("_sums", (None, None, ()))
+        tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
+        if before == weight:
+            tiles = np.unique(np.concatenate([*cells, _NO_MOVES]) // kernels.TILE)
+        sums = np.empty(len(tiles)) if before != weight else sums.copy() if len(tiles) else sums
+        kernels.sum_tiles(self.variance, weight, tiles, sums)
+        self.__dict__["_sums"] = weight, sums, ()
+        return float(sums.sum())
 
     @property
-    def _ground(self) -> kernels.Ground:
+    def ground(self) -> kernels.Ground:
+        """Heights and variances by measurements alone, and the limits of every move."""
         drop, rise = self._limits
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
@@ -383,26 +499,35 @@ class TerrainBelief(SlopeBelief):
             raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         moved = observation.moved if isinstance(observation, Heights) else observation
         attempts = self.attempts if moved is None else self._attempts_after(moved)
+        tried: tuple[int, ...] = ()
+        if moved is not None and attempts is not self.attempts:
+            there = int(grid_graph(*self.shape).dest[moved.state, moved.action])
+            ways = (moved.state, moved.action), (there, back(moved.action))
+            tried = tuple(state * len(STEPS) + action for state, action in ways)
+        cells: tuple[IntArray, ...] = ()
+        versions: dict[str, Shared] = self.__dict__["_versions"]
+        if isinstance(observation, Heights):
+            told = observation.posterior(self.blocked, self.height, self.variance)
+            cells, at = (observation.cells,), observation.cells
+            versions = dict(versions)
+            for name, values in zip(("height", "variance"), told, strict=True):
+                versions[name] = versions[name].changed(at, values)
+            if len(at):
+                best = at[[observation.variances.argmin()]]
+                versions["looked"] = versions["looked"].changed(best, True)
+        for name in ("_mean", "_bounds"):  # they hold arrays, which can't be changed meanwhile
+            self.__dict__.pop(name, None)
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
-        for name in ("_mean", "_bounds", "_doubt"):
+        for name in (*SHARED, "_edges", "_doubt"):
             new.__dict__.pop(name, None)
-        if attempts is not self.attempts:
-            new.__dict__.pop("_edges", None)
-            set_fields(new, attempts=attempts)
-        if isinstance(observation, Transition):
-            return new
-        height, variance = self.height.copy(), self.variance.copy()
-        measured = np.zeros(len(height), dtype=bool)
-        observation.take_in(self.blocked, height, variance, measured)
-        known = new.__dict__.pop("_success", None)
-        if known is None and "_before" in self.__dict__:  # `mean` was not called in between
-            known, changed = self.__dict__["_before"]
-            measured |= changed
-        if known is not None:
-            set_fields(new, _before=(known, measured))
-        set_fields(new, height=frozen(height), variance=frozen(variance))
-        set_fields(new, looked=self._looked_after(observation))
+        set_fields(new, attempts=attempts, _versions=versions)
+        if "_kept" in self.__dict__:
+            known, before, earlier = self.__dict__["_kept"]
+            set_fields(new, _kept=(known, (*before, *cells), (*earlier, *tried)))
+        if "_sums" in self.__dict__:
+            weight, sums, before = self.__dict__["_sums"]
+            set_fields(new, _sums=(weight, sums, (*before, *cells)))
         return new
 
     def draw(self, rng: np.random.Generator) -> FloatArray:

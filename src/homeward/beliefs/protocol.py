@@ -68,6 +68,12 @@ class BoundedMoves(Protocol):
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds (low, high), each [S, A]; the success of `mean` is `low`."""
 
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return the moves [m] whose bounds differ, and 1 − high [m] of these.
+
+        Moves are state · A + action, ascending.
+        """
+
 
 @runtime_checkable
 class RewardLimits(Protocol):

@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections import Counter
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from homeward import __version__
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.claims import ActionClaims, CriterionClaims, PlanClaims
+from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.certificates.codecs import decode_belief, encode_belief
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
@@ -41,10 +41,13 @@ MAX_HEADER_BYTES = 2**26
 MAX_PREFACE_BYTES = 2**14
 """Largest size in bytes of the npy header of an array."""
 
+LATER_FIELDS = ("evaluator", "corrected", "kept_corrected")
+"""Fields that older files lack."""
+
 T = TypeVar("T")
 
 
-def save_plan(plan: Any, belief: Belief, path: Path | str, planner: Any) -> StoredPlan:
+def save_plan(plan: PlanClaims, belief: Belief, path: Path | str, planner: Any) -> StoredPlan:
     """Write a plan with its belief and planner atomically; return the stored plan."""
     stored = StoredPlan.of(plan, belief, planner)
     save_stored(stored, path)
@@ -77,12 +80,13 @@ def pack(stored: StoredPlan) -> bytes:
     plan = stored.plan
     name, (values, belief) = encode_belief(stored.belief)
     arrays: dict[str, NDArray[Any]] = {f"belief.{key}": array for key, array in belief.items()}
-    said = _written(plan, arrays, "")
+    said = _written(PlanClaims, plan, arrays, "")
     del said["criteria"], said["evidence"]
     arrays["bonus"] = stored.bonus
     criteria = []
     for k, criterion in enumerate(plan.criteria):
-        criteria.append(_written(criterion, arrays, f"{k}.") | {"limits": stored.limits[k]})
+        told = _written(CriterionClaims, criterion, arrays, f"{k}.")
+        criteria.append(told | {"limits": stored.limits[k]})
         given = stored.rewards[k]
         if given is not None:
             arrays[f"{k}.rewards"] = given
@@ -137,7 +141,7 @@ def unpack(data: bytes) -> StoredPlan:
         correction=Correction(said["correction"]),
         criteria=tuple(_read(CriterionClaims, c, arrays, f"{k}.") for k, c in enumerate(asked)),
         evidence=tuple(
-            ActionClaims(
+            ActionEvidence(
                 int(row["action"]),
                 float(row["leaves"]),
                 float(row["exploration"]),
@@ -158,9 +162,11 @@ def unpack(data: bytes) -> StoredPlan:
     )
 
 
-def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
-    """Return the fields of a dataclass that are not arrays, as JSON; add the others to `arrays`."""
-    values = {field.name: getattr(claims, field.name) for field in fields(claims)}
+def _written(
+    cls: type, claims: Any, arrays: dict[str, NDArray[Any]], prefix: str
+) -> dict[str, Any]:
+    """Return the fields of `cls` that are not arrays, as JSON; add the others to `arrays`."""
+    values = {field.name: getattr(claims, field.name) for field in fields(cls)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
     return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
@@ -176,7 +182,7 @@ def _read(
             values.setdefault(name, None)
         elif "Array" in kind:
             values[name] = arrays[prefix + name]
-        elif name in said or field.default is MISSING:  # older files lack fields with a default
+        elif name in said or name not in LATER_FIELDS:
             given = float(said[name]) if kind == "float" else said[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)

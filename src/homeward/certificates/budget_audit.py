@@ -9,7 +9,9 @@ given the observations before the step. A change from E to E' lowers Y by at mos
   never works);
 - (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
   the smallest possible Y'. Without a path home in E or E', the respective term is 0;
-- Y − Y' itself, where the belief gives the probability that edges work together (`joint`).
+- Y − Y' itself, where the belief gives the probability that edges work together (`joint`), or the
+  first sum less the probabilities that a new edge and the one after it never work, where it gives
+  those.
 
 The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
-from homeward.certificates.joint import together
+from homeward.certificates.joint import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -137,9 +139,9 @@ class _Account:
             if self.way is None:  # the path home from the start is charged before the first step
                 nothing = np.full(len(edges.dest), -1)
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
-                charge = _risk(self.way, edges)
+                charge = _new_risk(nothing, self.way, edges, belief)
                 works = self._works(self.way, edges, belief) if charge > 0.0 else None
-                charge = charge if works is None else min(charge, 1.0 - works)
+                charge = charge if works is None else min(charge, 1.0 - works[0])
             way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
@@ -154,11 +156,11 @@ class _Account:
         most = 0.0 if before is None else 1.0
         most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
         if after is not None:
-            new = _risk(np.where(way == self.way, -1, way), edges)
+            new = _new_risk(self.way, way, edges, belief)
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
             pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
             if pair[0] is not None and pair[1] is not None:
-                most = min(most, max(0.0, pair[0] - pair[1]))
+                most = min(most, max(0.0, pair[0][1] - pair[1][0]))
         charge = min(1.0, charge + most)
         within = self.claim.within
         if after is None:
@@ -220,8 +222,8 @@ class _Account:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
-    def _works(self, way: IntArray, edges: Edges, belief: Any) -> float | None:
-        """Return the probability that all edges of a set [S] work; None if it is not known."""
+    def _works(self, way: IntArray, edges: Edges, belief: Any) -> tuple[float, float] | None:
+        """Return bounds on the probability that all edges of a set [S] work; None without any."""
         if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)
@@ -241,6 +243,17 @@ class _Account:
 
     def _object(self, step: Any, reason: str) -> None:
         self.reasons.append(f"step {step.step}: {reason}")
+
+
+def _new_risk(before: IntArray, after: IntArray, edges: Edges, belief: Any) -> float:
+    """Return a bound on the probability that an edge of `after` that `before` lacks never works."""
+    new = np.where(after == before, -1, after)
+    risk = _risk(new, edges)
+    if risk <= 0.0:
+        return risk
+    sets = [[(int(s), int(w[s])) for s in np.flatnonzero(w >= 0)] for w in (before, new)]
+    sharper = added_risk(belief, *sets)
+    return risk if sharper is None else min(risk, sharper)
 
 
 def _risk(way: IntArray, edges: Edges) -> float:

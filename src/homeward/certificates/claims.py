@@ -1,20 +1,21 @@
 """The claims of a plan: its decision, and its numbers for every criterion and action.
 
-Claims are copied from a plan field by field, so this module does not import the planner.
+The planner's `Plan` is a `PlanClaims` that can also explain itself. A plan that is read from a file
+is only its claims.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from homeward.arrays import frozen, set_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.corrections import Correction
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
 CLAIM_TOLERANCE = 1e-7
 """Largest difference, in units of a claim, between a claimed and a recomputed number."""
 
-T = TypeVar("T")
 
-
-class ActionClaims(NamedTuple):
+class ActionEvidence(NamedTuple):
     """The claims on taking one action now and following the plan afterwards."""
 
     action: int
@@ -37,36 +36,31 @@ class ActionClaims(NamedTuple):
     verdict: str  # code in `words.VERDICTS`: why the action was taken or not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CriterionClaims:
     """The claims on one criterion."""
 
     name: str
-    kind: str  # return, stay or earn
+    kind: Literal["return", "stay", "earn"] = "return"
     level: float  # δ, or the total to earn
     bound: float  # lower bound on the probability or the earnings of the mixture
     kept_bound: float  # the bound for the policies that start with the chosen action
     multiplier: float  # λ: loss of exploration value per unit of `level`
-    unit: float  # 1 for a probability; else the range of possible earnings
-    within: int | None  # largest number of steps of a return; None for any number
+    unit: float = 1.0  # 1 for a probability; else the range of possible earnings
+    within: int | None = None  # largest number of steps of a return; None for any number
     home: IntArray  # [n] states; empty if the criterion requires no return
     way_home: FloatArray  # [S] lower bound on the probability of returning
     return_policy: IntArray  # [S] action, −1 to give up or at home
-    allowed: BoolArray | None  # [S, A] mask of the set to stay inside
-    return_layers: IntArray | None  # [L, S] policies of a limited return, by steps left
-    return_since: IntArray | None  # [L] least number of steps left at which each is followed
+    allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
+    return_layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
+    return_since: IntArray | None = None  # [L] least number of steps left for each of them
     evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
-    corrected: float = np.nan  # the corrected bound of the mixture; `bound` in old files
+    corrected: float = np.nan  # the corrected bound, by which a plan is chosen; else `bound`
     kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
 
     def __post_init__(self) -> None:
         if np.isnan(self.corrected):
             set_fields(self, corrected=self.bound, kept_corrected=self.kept_bound)
-
-    @classmethod
-    def of(cls, criterion: Any) -> CriterionClaims:
-        """Return the claims copied from any object with these fields."""
-        return _copied(cls, criterion)
 
     @property
     def return_policies(self) -> IntArray:
@@ -84,7 +78,7 @@ class CriterionClaims:
             yield self.return_policies[max(0, layer)], last - first
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PlanClaims:
     """The claims of a plan: one decision, its policies, and their claimed values and bounds."""
 
@@ -100,7 +94,7 @@ class PlanClaims:
     kept_outbound: IntArray  # [J', S] or [J', n, S] policies that start with the action
     kept_value: float  # exploration value of the mixture of these policies
     criteria: tuple[CriterionClaims, ...]
-    evidence: tuple[ActionClaims, ...]  # one entry per action in the current state
+    evidence: Sequence[ActionEvidence]  # one entry per action in the current state
     correction: Correction
     discount: float  # γ
     method: str  # the solver: "columns" or "lp"
@@ -108,26 +102,16 @@ class PlanClaims:
     bonus_left: bool  # whether any state-action has a positive bonus
     worthless: bool  # whether the best safe plan has no value
     waits: bool  # whether the action has no value, or neither moves nor earns bonus
-    state_names: tuple[str, ...] | None
-    action_names: tuple[str, ...] | None
-    afterwards: IntArray | None  # [S] or [n, S] policy that is followed after an exit
-    steps: int | None  # steps until a fixed recall; None if it comes with probability 1 − γ
-    conflict: tuple[int, ...]  # if infeasible: fewest criteria that can't be met together
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+    afterwards: IntArray | None = None  # [S] or [n, S] policy that is followed after an exit
+    steps: int | None = None  # steps until a fixed recall; None: it comes with probability 1 − γ
+    conflict: tuple[int, ...] = ()  # if infeasible: fewest criteria that can't be met together
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
-
-    @classmethod
-    def of(cls, plan: Any) -> PlanClaims:
-        """Return the claims of a plan: any object with these fields, such as `homeward.Plan`."""
-        evidence = tuple(
-            ActionClaims(e.action, e.leaves, e.exploration, e.safety, e.weight, str(e.verdict))
-            for e in plan.evidence
-        )
-        criteria = tuple(CriterionClaims.of(criterion) for criterion in plan.criteria)
-        return _copied(cls, plan, criteria=criteria, evidence=evidence)
 
     @property
     def expected_steps(self) -> float:
@@ -144,11 +128,5 @@ class PlanClaims:
 
     def __str__(self) -> str:
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
-        lines += [f"{c.name}: {c.bound:.6g}, asked for {c.level:g}" for c in self.criteria]
+        lines += [f"{c.name}: at least {c.bound:.6g} (required {c.level:g})" for c in self.criteria]
         return "\n".join(lines)
-
-
-def _copied(cls: type[T], source: Any, **changed: Any) -> T:
-    """Return a dataclass with the field values of `source`, except for those in `changed`."""
-    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    return cls(**{n: changed[n] if n in changed else getattr(source, n) for n in names})

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.certificates.joint import path_total
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 
 if TYPE_CHECKING:
     from homeward.certificates.arithmetic import Recomputed
     from homeward.certificates.stored_plan import Part, StoredPlan
+
+PATHS = (HeightBelief, TerrainBelief)
+"""The beliefs that know how likely moves work together along a path."""
 
 Evaluated: TypeAlias = dict[tuple[str, int], float | None]
 """The bound by the name of a part and the number of a criterion; None if it is not evaluated."""
@@ -40,7 +43,7 @@ def evaluate_again(stored: StoredPlan, again: Recomputed) -> Evaluated:
             bound: float | None = again.bounds[part.name][k]
             if criterion.evaluator == "exact" and finite:
                 bound = None if worlds is None else worlds[part.name][k]
-            elif criterion.evaluator == "path" and isinstance(stored.belief, HeightBelief):
+            elif criterion.evaluator == "path" and isinstance(stored.belief, PATHS):
                 bound = _by_path(stored, again, part, k)
             found[part.name, k] = bound
     return found

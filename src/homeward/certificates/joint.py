@@ -2,7 +2,9 @@
 
 On a finite belief worlds are counted. On a grid of independent levels every move that is not known
 is a table over the heights of its two squares, and squares are summed out one after the other, the
-least connected first. Nothing here is shared with the planner.
+least connected first. On terrain a forest of the riskiest moves is integrated with cubic splines,
+and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound what
+moves lose that are added to others. Nothing here is shared with the planner.
 
 A policy of moves that work surely or never follows one path. With A_k the event that its first k
 moves work and then the way home, and B_k that the next move works too, the explorer is where it is
@@ -13,12 +15,18 @@ worth 1 after a recall (probability 1 − γ before each step) with probability
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.integrate import simpson
+from scipy.interpolate import CubicSpline
+from scipy.special import ndtr
 
-from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -30,25 +38,95 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 2**20
 """Largest table of heights."""
 
+MIN_RISK = 1e-8
+"""Risk of a move on terrain up to which it is subtracted instead of integrated."""
+
+INTEGRATION_ERROR = 5e-10
+"""Largest error of an integral; it counts in favour of what is checked."""
+
+SURE = 2.0**-80
+"""Probability of the opposite outcome up to which an attempt tells nothing about heights."""
+
 MIN_WEIGHT = 1e-12
 """Terms of a path are left out once γᵏ times the product of its success probabilities is less."""
+
+MAX_DEVIATIONS = 9.0
+"""Tails of normal distributions beyond so many standard deviations are left out."""
 
 Edge = tuple[int, int]
 """A state and an action."""
 
 
-def together(belief: Any, edges: Iterable[Edge]) -> float | None:
-    """Return the probability that all edges ever work; None if the belief does not know it."""
+def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
+    """Return bounds on the probability that all edges ever work; None if nothing is known of it.
+
+    They are equal, unless the edges are entangled on terrain.
+    """
     asked = set(edges)
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
-        return fsum(
+        found: float | None = fsum(
             weight
             for weight, world in zip(belief.weights, belief.worlds, strict=True)
             if all(_ever(world, edge) for edge in asked)
         )
-    if isinstance(belief, HeightBelief):
-        return _levels(belief, asked)
-    return None
+    elif isinstance(belief, HeightBelief):
+        found = _levels(belief, asked)
+    elif isinstance(belief, TerrainBelief):
+        return _terrain(belief, asked)
+    else:
+        return None
+    return None if found is None else (found, found)
+
+
+def added_risk(belief: Any, held: Iterable[Edge], new: Iterable[Edge]) -> float | None:
+    """Return a bound on the probability that `held` edges work and one of `new` never does.
+
+    Each new edge counts with the probability that it never works, less the probability that neither
+    it nor the edge after it does, if that is held or was counted before. None if the belief does
+    not know how likely two edges work together.
+    """
+    if not isinstance(belief, CorrelatedTerrainBelief):
+        return None
+    counted, left, total = dict(held), dict(new), 0.0
+    dest, success = belief.mean().dest, belief.success_bounds()[0]
+    if any(success[edge] <= 0.0 for edge in left.items()):
+        return 1.0
+    while left:
+        ready = [s for s, a in left.items() if int(dest[s, a]) not in left] or [next(iter(left))]
+        for s in ready:
+            a = left.pop(s)
+            t = int(dest[s, a])
+            if success[s, a] < 1.0:
+                total += 1.0 - float(belief.measured_success()[s, a])
+                if t in counted and t != s:
+                    total -= _both_fail(belief, (s, t, int(dest[t, counted[t]])), a, counted[t])
+            counted[s] = a
+    return min(1.0, max(0.0, total) / belief.outcome_mass) if belief.outcome_mass > 0.0 else 1.0
+
+
+def _both_fail(
+    belief: CorrelatedTerrainBelief, cells: tuple[int, int, int], action: int, following: int
+) -> float:
+    """Return the probability that two consecutive moves never work, by quadrature."""
+    rises = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+    places, where = np.unique(cells, return_inverse=True)
+    matrix = rises @ belief.covariance(places)[np.ix_(where, where)] @ rises.T
+    size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) + belief.least_variance)
+    mean = rises @ belief.height[list(cells)]
+    rho = min(1.0 - 1e-12, max(1e-12 - 1.0, float(matrix[0, 1] / size.prod())))
+    bounds = []
+    for k, a in enumerate((action, following)):
+        drop, rise = (float(limit) for limit in belief.limits_at(np.array(cells[k]), np.array(a)))
+        bounds.append(((rise - mean[k]) / size[k], (drop + mean[k]) / size[k]))
+    total = 0.0
+    for (i, h), (j, k) in product(enumerate(bounds[0]), enumerate(bounds[1])):
+        r = rho if i == j else -rho  # both up or both down; one up and one down
+        if max(h, k) < MAX_DEVIATIONS and min(h, k) > -math.inf:
+            root = math.sqrt(1.0 - r * r)
+            x = np.linspace(h, max(h, 0.0) + MAX_DEVIATIONS, 4001)
+            density = np.exp(-0.5 * x * x) * ndtr((r * x - k) / root)
+            total += float(simpson(density, x=x)) / math.sqrt(2.0 * math.pi)
+    return total
 
 
 def _ever(world: Any, edge: Edge) -> bool:
@@ -98,6 +176,90 @@ def _levels(belief: HeightBelief, edges: set[Edge]) -> float | None:
     return float(np.prod([float(values) for _, values in factors]))
 
 
+def _terrain(belief: TerrainBelief, edges: set[Edge]) -> tuple[float, float]:
+    """Return bounds by integrals over a forest of the riskiest pairs of cells."""
+    dest, risks = belief.mean().dest, belief.blocked_probability()
+    windows: dict[Edge, list[float]] = {}  # a pair of cells: risk, least and most rise between them
+    dependent, lost, total, most = _dependent(belief), 0.0, 0.0, 1.0
+    for s, a in sorted(edges, key=lambda e: (min(e[0], int(dest[e])), e)):
+        t, risk = int(dest[s, a]), float(risks[s, a])
+        if s == t:
+            continue
+        total, most = total + risk, min(most, float(belief.success_bounds()[1][s, a]))
+        if risk <= MIN_RISK or dependent & {s, t}:
+            lost += risk
+            continue
+        drop, rise = (float(x) for x in belief.ground.limits(np.array(s), np.array(a)))
+        window = [-drop, rise] if s < t else [-rise, drop]
+        known = windows.setdefault((min(s, t), max(s, t)), [0.0, -np.inf, np.inf])
+        known[:] = known[0] + risk, max(known[1], window[0]), min(known[2], window[1])
+    tree: dict[int, dict[int, tuple[float, float]]] = {}
+    group: dict[int, set[int]] = {}
+    for (s, t), (risk, least, rise) in sorted(windows.items(), key=lambda w: (-w[1][0], w[0])):
+        one, two = group.setdefault(s, {s}), group.setdefault(t, {t})
+        if one is two:
+            lost += risk
+            continue
+        one |= two
+        group.update(dict.fromkeys(one, one))
+        tree.setdefault(s, {})[t] = least, rise
+        tree.setdefault(t, {})[s] = -rise, -least
+    works, deviation = 1.0, np.sqrt(belief.variance)
+    for cells in {id(cells): cells for cells in group.values()}.values():
+        root = min(sorted(cells), key=lambda c: float(deviation[c]))
+        density = _integral(belief.height, deviation, tree, root, None)
+        works *= float(density.integrate(density.x[0], density.x[-1]))
+    error = INTEGRATION_ERROR if windows else 0.0
+    return max(0.0, works - lost + error, 1.0 - total), min(most, works - error)
+
+
+def _dependent(belief: TerrainBelief) -> set[int]:
+    """Return the cells whose heights an attempted move tells something about."""
+    state, action = np.divmod(belief.attempts.pairs, belief.mean().actions)
+    end = belief.mean().dest[state, action]
+    (drop, rise), mean = (
+        belief.ground.limits(state, action),
+        belief.height[end] - belief.height[state],
+    )
+    deviation = np.sqrt(belief.variance[state] + belief.variance[end])
+    fails = ndtr((mean - rise) / deviation) + ndtr((-drop - mean) / deviation)
+    works = np.where(
+        mean > 0.5 * (rise - drop),
+        ndtr((rise - mean) / deviation) - ndtr((-drop - mean) / deviation),
+        ndtr((mean + drop) / deviation) - ndtr((mean - rise) / deviation),
+    )
+    told = np.where(belief.attempts.worked, fails, works) > SURE
+    return {*state[told].tolist(), *end[told].tolist()}
+
+
+def _integral(
+    mean: FloatArray, deviation: FloatArray, tree: Any, cell: int, parent: int | None
+) -> CubicSpline:
+    """Return the density of a cell's height, times the probability that the moves below work.
+
+    Points lie close where the density of a cell below changes fast.
+    """
+    below = {
+        other: (_integral(mean, deviation, tree, other, cell).antiderivative(), window)
+        for other, window in tree.get(cell, {}).items()
+        if other != parent
+    }
+    unit = np.linspace(-8.0, 8.0, 16 * 48 + 1)
+    points = [mean[cell] + deviation[cell] * unit]
+    for other, (_, window) in below.items():
+        if deviation[other] < 0.5 * deviation[cell]:
+            points += [mean[other] - rise + deviation[other] * unit for rise in window]
+    x = np.unique(np.concatenate(points)) if len(points) > 1 else points[0]
+    x = x[np.isfinite(x) & (np.abs(x - mean[cell]) <= 8.0 * deviation[cell])]
+    x = x[np.r_[True, np.diff(x) > 1e-3 * min(deviation[c] for c in (cell, *below))]]
+    z = (x - mean[cell]) / deviation[cell]
+    density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * deviation[cell])
+    for mass, (least, most) in below.values():
+        low, high = (np.clip(x + rise, mass.x[0], mass.x[-1]) for rise in (least, most))
+        density = density * np.maximum(0.0, mass(high) - mass(low))
+    return CubicSpline(x, density)
+
+
 def path_total(
     belief: Any,
     criterion: CriterionClaims,
@@ -115,20 +277,21 @@ def path_total(
     path: list[int] = []
     power, likely, total = 1.0, 1.0, 0.0
 
-    def chance(s: int, *more: Edge) -> float | None:
-        """Return the probability of A_k, or of B_k with the next edge as `more`."""
+    def chance(s: int, *more: Edge) -> tuple[float, float] | None:
+        """Return bounds on the probability of A_k, or of B_k with the next edge as `more`."""
         back = _way_home(model.dest, criterion, s)
         if back is None:
-            return 0.0
+            return 0.0, 0.0
         return together(belief, [*((p, int(policy[p])) for p in path), *back, *more])
 
     def least(s: int) -> float:
         """Return a lower bound on the probability of A_k: by the union bound if need be."""
         found = chance(s)
-        if found is None:
-            back = _way_home(model.dest, criterion, s) or []
-            found = 1.0 - sum(risk[edge] for edge in {*((p, int(policy[p])) for p in path), *back})
-        return max(0.0, found)
+        if found is not None:
+            return float(found[0])
+        back = _way_home(model.dest, criterion, s) or []
+        used = {*((p, int(policy[p])) for p in path), *back}
+        return max(0.0, 1.0 - float(sum(risk[edge] for edge in used)))
 
     while power * likely >= MIN_WEIGHT:
         here = path[-1] if path else None
@@ -148,7 +311,7 @@ def path_total(
             total += paid
             break
         on = chance(s, edge)
-        stays = max(0.0, now - (now if on is None else on))
+        stays = max(0.0, now - (now if on is None else on[1]))
         total += (1.0 - discount) * paid + discount * power * float(worth[edge]) * stays
         path.append(s)
         power, likely = power * discount, likely * float(model.success[edge])

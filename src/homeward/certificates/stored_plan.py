@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen, index, indices, names
-from homeward.certificates.claims import PlanClaims
 from homeward.errors import InvalidProblemError as Error
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
@@ -20,7 +19,7 @@ from homeward.words import EVALUATORS, VERDICTS
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import Belief
-    from homeward.certificates.claims import CriterionClaims
+    from homeward.certificates.claims import CriterionClaims, PlanClaims
     from homeward.models import Model
 
 CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
@@ -48,11 +47,8 @@ class StoredPlan:
         object.__setattr__(self, "bonus", frozen(self.bonus))
 
     @classmethod
-    def of(cls, plan: Any, belief: Belief, planner: Any) -> StoredPlan:
-        """Return a stored plan from a plan, the belief it was made with, and its planner.
-
-        `plan` has the fields of `PlanClaims`; `planner` has `criteria` and `bonus(belief)`.
-        """
+    def of(cls, plan: PlanClaims, belief: Belief, planner: Any) -> StoredPlan:
+        """Return a stored plan from a plan, the belief it was made with, and its planner."""
         count = len(planner.criteria)
         if len(plan.criteria) != count:
             raise Error(f"the plan has {len(plan.criteria)} criteria, but its planner has {count}")
@@ -61,7 +57,7 @@ class StoredPlan:
                 raise Error(f"a {type(c).__name__} can't be stored: its claims can't be checked")
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
         return cls(
-            PlanClaims.of(plan),
+            plan,
             belief,
             np.array(planner.bonus(belief), np.float64),
             tuple(None if c is None else c.rewards for c in earn),

@@ -84,10 +84,10 @@ def known_odds() -> Story:
         FiniteBelief([known]),
         ("the only world",),
         "every state-action that is used is safe by itself",
-        "Judged one by one, each state-action of a,c,c,c,… leaves a way home with at least .8, as "
-        "it does for a,a,b,a,b,…; but repeating c surely ends in E. Both policies use Sa and B, so "
-        "these are neither safe nor unsafe: a policy is. At δ = .8 ours accepts a,a,b,a,b,… and "
-        "refuses a,c,c,c,…",
+        "After any single state-action of a,c,c,c,…, home is reached with probability at least .8, "
+        "as for a,a,b,a,b,…; but repeating c ends in E with probability 1. Both policies use Sa "
+        "and B, so safety is a property of policies, not of states or actions. At δ = .8 our "
+        "definition accepts a,a,b,a,b,… and refuses a,c,c,c,…",
     )
 
 
@@ -104,9 +104,9 @@ def which_way_back() -> Story:
         FiniteBelief([_open_roads(roads, closed) for closed in "LU"]),
         ("home is via U, probability .5", "home is via L, probability .5"),
         "every sampled MDP has its own way home",
-        "Each sampled MDP has a sure way home, so asking for one per MDP accepts leaving S. In B "
-        "the explorer does not know the MDP: one return policy must serve both, and none is worth "
-        "more than .5 + .5(1−γ). Ours refuses to leave S for any δ from .6 up.",
+        "Each sampled MDP has a sure way home, so a definition per MDP accepts leaving S. In B the "
+        "explorer does not know the MDP: one return policy must work in both, and none has more "
+        "than .5 + .5(1−γ). Our definition refuses to leave S at every δ ≥ .6.",
     )
 
 
@@ -123,9 +123,9 @@ def average_loop() -> Story:
         FiniteBelief([_open_roads(roads, closed) for closed in "CB"]),
         ("C is a trap, probability .5", "B is a trap, probability .5"),
         "the mean model has a way home",
-        "On the mean model a,a,a,… comes round to A with probability 1, so planning on the mean "
-        "accepts it. In both worlds it never comes back: the exact value is 1−γ. Ours bounds it by "
-        "no more than that and refuses.",
+        "On the mean model a,a,a,… returns to A with probability 1, so planning on the mean "
+        "accepts it. In both worlds it never returns: the exact value is 1−γ. Our bound is at most "
+        "that, so our definition refuses it.",
     )
 
 
@@ -170,14 +170,14 @@ def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
     judges = (judged_singly, judged_by_world, judged_on_mean)
     cases: tuple[tuple[tuple[str, dict[str, str], str], ...], ...] = (
         (
-            ("a,a,b,a,b,…", {"B": "a"}, "worth .8 + .2(1−γ): safe at δ = .8, not at .81"),
-            ("a,c,c,c,…", {"B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
+            ("a,a,b,a,b,…", {"B": "a"}, "value .8 + .2(1−γ): safe at δ = .8, not at .81"),
+            ("a,c,c,c,…", {"B": "c"}, "value 0 as γ → 1, although Sa and B are the same"),
         ),
         (
-            ("stay: b,b,b,…", {"S": "b"}, "never left: sure"),
-            ("leave by a (best)", {"S": "a"}, "worth at most .5 + .5(1−γ)"),
+            ("stay: b,b,b,…", {"S": "b"}, "never leaves: value 1"),
+            ("leave by a (best)", {"S": "a"}, "value at most .5 + .5(1−γ)"),
         ),
-        (("a,a,a,…", {}, "worth 1−γ: it never comes back"),),
+        (("a,a,a,…", {}, "value 1−γ: it never returns"),),
     )
     found = []
     for story, judged, policies_of_story in zip(all_stories(), judges, cases, strict=True):

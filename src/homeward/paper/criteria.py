@@ -81,7 +81,7 @@ class Case:
     policies: Policies  # each policy [S] or [n, S], and the side of its label
     keeps: str  # label of the first criterion's axis
     recall: int | None = None  # step of a fixed recall; None for a random recall
-    other: str = "worth of exploring"  # label of the other axis
+    other: str = "exploration value"  # label of the other axis
 
     def planner(self) -> Planner:
         """Return the planner of this problem."""
@@ -121,7 +121,7 @@ class Story:
 
 
 STAY, LEAVE = np.array([0, 0]), np.array([1, 0])
-IN_SET, EARNED = "chance of having stayed inside", "expected total earned"
+IN_SET, EARNED = "probability of staying inside", "expected total of rewards"
 HALVES = ("half of the worlds", "the other half")
 VISIT: Policies = {"never go": (STAY, "right"), "go and stay": (LEAVE, "left")}
 EARN: Policies = {"always work": (STAY, "right"), "go at once": (LEAVE, "above")}
@@ -134,26 +134,26 @@ def repeat_policy(steps: int, policy: IntArray) -> IntArray:
 
 def stories() -> tuple[Story, ...]:
     """Return all stories."""
-    home, work = "chance of a way home when called off", crater(WORK)
+    home, work = "probability of returning after the recall", crater(WORK)
     return (
         Story(
             "return",
             "Return home",
-            "Staying on the ridge is worth 1 a step. Up is sure; down is not.",
+            "Each step on the ridge earns 1. Going up always works; going down may not.",
             HALVES,
-            (Case("asked for 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), VISIT, home),),
+            (Case("required: 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), VISIT, home),),
         ),
         Story(
             "within",
             "Return within H steps",
-            "Staying in the hut is worth 1 a step. The short way home is doubtful.",
+            "Each step in the hut earns 1. The short way home may not work.",
             HALVES,
             (_in_time(1, "left"), _in_time(2, "right")),
         ),
         Story(
             "inside",
             "Stay inside a set",
-            "A step in the crater is worth 1. Acting there leaves the set; being there does not.",
+            "Each step in the crater earns 1. Acting there leaves the set; being there does not.",
             ("the world; grey is outside",),
             tuple(
                 Case(title, crater(), IN_CRATER, (StayInside(allowed, 0.9),), VISIT, IN_SET)
@@ -167,18 +167,18 @@ def stories() -> tuple[Story, ...]:
         Story(
             "earn",
             "Earn at least",
-            "Work in camp pays 1 a step; the crater is only worth seeing, 1 a step.",
+            "Each step of work in camp pays 1; each step in the crater has exploration value 1.",
             ("the world",),
             (Case("a total of 1", work, IN_CRATER, (EarnAtLeast(1.0, AT_WORK),), EARN, EARNED),),
         ),
         Story(
             "conflict",
-            "Several at once, and too much",
-            "1.9 from work in camp and 0.5 from everything else can't both be had.",
+            "Several criteria that conflict",
+            "No policy earns both 1.9 from work in camp and 0.5 from everything else.",
             ("the world",),
             (
                 Case(
-                    *("both asked for", work, IN_CRATER),
+                    *("both required", work, IN_CRATER),
                     (EarnAtLeast(1.9, AT_WORK), EarnAtLeast(0.5, 1.0 - AT_WORK)),
                     *(EARN, "earned from work"),
                     other="earned from the rest",
@@ -187,11 +187,11 @@ def stories() -> tuple[Story, ...]:
         ),
         Story(
             "recall",
-            "When the call comes at a fixed step",
-            "The crater again, without a way back; a step in it is worth 1.",
+            "Recall at a fixed step",
+            "The crater again, without a way back; each step in it earns 1.",
             ("the world",),
             (
-                _recalled(3, "a way home at 0.5", ReturnHome(0.5), "chance of a way home"),
+                _recalled(3, "return at 0.5", ReturnHome(0.5), "probability of returning"),
                 _recalled(2, "inside at 0.9", StayInside(INSIDE, 0.9), IN_SET),
                 Case(
                     *("4 steps, a total of 2 from work", work, IN_CRATER),
@@ -214,8 +214,8 @@ def _in_time(steps: int, side: Side) -> Case:
         "never go": (np.array([0, 0, 0]), "right"),
         "go and stay": (np.array([1, 0, 0]), side),
     }
-    title, asked = f"H = {steps}, asked for 0.9", (ReturnWithin(steps, 0.9),)
-    return Case(title, hut(), IN_HUT, asked, policies, "chance to be home in time")
+    title, asked = f"H = {steps}, required: 0.9", (ReturnWithin(steps, 0.9),)
+    return Case(title, hut(), IN_HUT, asked, policies, "probability of returning in time")
 
 
 def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:

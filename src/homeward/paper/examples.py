@@ -256,7 +256,7 @@ def _show_refusal(
         "direction": at.direction,
         "from": place_of(grid, at.origin),
         "to": place_of(grid, at.target),
-        "verdict": at.verdict.value,
+        "verdict": at.verdict,
         "bound": at.bound,
         "way_home": at.way_home,
         "way_back_seen": at.way_seen,

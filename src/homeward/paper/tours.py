@@ -91,7 +91,7 @@ class Parting:
     origin: int
     target: int
     direction: str
-    verdict: Verdict  # the careful plan's evidence on the move
+    verdict: str  # a `Verdict`: the careful plan's evidence on the move
     bound: float
     way_home: float  # lower bound on the probability of return from the target
     way_seen: bool  # whether a way back over seen squares exists

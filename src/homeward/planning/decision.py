@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
-from homeward.planning.plan import ActionEvidence, Evidence, Verdict
+from homeward.planning.plan import Evidence, Verdict
 from homeward.safety.problem import lower
 from homeward.solvers import HorizonProblem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine

@@ -48,7 +48,8 @@ class Graph(NamedTuple):
     dest: IntArray  # state [S, A] that an edge leads to
     success: FloatArray  # [S, A] mean probability of one attempt; 0 where it can't be chosen
     blocked: FloatArray  # upper bound [S, A] on the probability that a move never works
-    least: FloatArray  # lower bound [S, A] on it; `blocked` itself where that is exact
+    bounded: IntArray  # edges [m], state · A + action ascending, for which it is not exact
+    least: FloatArray  # lower bounds [m] on it for these
     allowed: BoolArray  # mask [S, A] of the edges that a way out may take; [1, 1] allows all
     first: IntArray  # with `source` and `action`: the edges by destination, as from `ways_to`
     source: IntArray
@@ -61,16 +62,14 @@ def graph_of(
 ) -> Graph:
     """Return the mean graph with the risk that each edge never works."""
     success = model.success
+    bounded: IntArray = np.empty(0, np.int64)
+    least: FloatArray = np.empty(0)
     if not is_default_zero(model.reward):
         success = np.where(np.isfinite(model.reward), success, 0.0)
     if correction is Correction.NAIVE:
-        blocked = least = np.where(success > 0.0, 0.0, 1.0)
+        blocked = np.where(success > 0.0, 0.0, 1.0)
     else:
         declared = belief.blocked_probability() if isinstance(belief, BlockedMoves) else None
-        if isinstance(belief, BoundedMoves):
-            least = 1.0 - belief.success_bounds()[1]
-        else:
-            least = 1.0 * (model.success <= 0.0) if declared is None else declared
         if declared is not None and correction is not Correction.GENERAL:
             blocked = declared
         else:
@@ -81,8 +80,18 @@ def graph_of(
             if correction is not Correction.GENERAL:
                 blocked = np.minimum(blocked, 1.0 - model.success)
             blocked = np.clip(blocked, 0.0, 1.0)
-    success, blocked, least = frozen(success), frozen(blocked), frozen(least)
-    return Graph(model.dest, success, blocked, least, allowed, *ways_to(model))
+        if blocked is not declared:
+            known: FloatArray = (
+                np.where(model.success <= 0.0, 1.0, 0.0) if declared is None else declared
+            )
+            if isinstance(belief, BoundedMoves):
+                known = 1.0 - belief.success_bounds()[1]
+            bounded = np.flatnonzero(known != blocked)
+            least = known.ravel()[bounded]
+        elif isinstance(belief, BoundedMoves):
+            bounded, least = belief.least_blocked()
+    edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)
+    return Graph(model.dest, *edges, *ways_to(model))
 
 
 @njit(cache=True)
@@ -102,7 +111,7 @@ def relied_on(
 
     These are the edges on the way home from `state`, and the others with a risk of at most
     `trusted`. The risks are the sum over the edges from `state`, infinite without a way home, and
-    the largest lower bound `least` [S, A] of one of them.
+    the largest lower bound (`least`) of one of them.
     """
     free, is_home = np.full(len(way), -1, np.int32), mask_of(len(way), homes)
     for s in range(len(way)):
@@ -117,7 +126,10 @@ def relied_on(
             break
         free[state] = a
         total += graph.blocked[state, a]
-        worst = max(worst, graph.least[state, a])
+        edge = state * graph.dest.shape[1] + a
+        k = np.searchsorted(graph.bounded, edge)
+        is_bounded = k < len(graph.bounded) and graph.bounded[k] == edge
+        worst = max(worst, graph.least[k] if is_bounded else graph.blocked[state, a])
         state = graph.dest[state, a]
     return free, np.inf, 1.0
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
-from homeward.beliefs.joint import MoveSets, work_together
+from homeward.beliefs.joint import MoveSets, lost_by_adding, work_together
 from homeward.planning.graph import (
     MIN_SUCCESS,
     NO_REACH,
@@ -45,6 +45,8 @@ from homeward.planning.graph import (
 from homeward.planning.held import Account
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import FloatArray, IntArray
     from homeward.planning.graph import Graph
 
@@ -250,18 +252,14 @@ class Ledger:
 
         They are 0 and 1 if the belief does not know how likely edges work together.
         """
-        sure = not self.is_limited or getattr(belief, "moves_work_or_never", False)
-        edges = [
-            np.flatnonzero((w >= 0) & (graph.blocked[np.arange(len(w)), w] > 0.0)) for w in ways
-        ]
-        states = np.concatenate(edges)
-        actions = np.concatenate([w[e] for w, e in zip(ways, edges, strict=True)])
-        first = np.cumsum([0, *map(len, edges)])
-        sets = MoveSets(first, states.astype(np.int64), actions.astype(np.int64))
-        found = work_together(belief, sets) if sure else None
+        found = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
         if found is None:
             return (0.0,) * len(ways), (1.0,) * len(ways)
         return tuple(found.low.tolist()), tuple(found.high.tolist())
+
+    def _is_sure(self, belief: Any) -> bool:
+        """Return whether an edge that ever works does so in time."""
+        return not self.is_limited or getattr(belief, "moves_work_or_never", False)
 
     def _sharper(
         self,
@@ -278,8 +276,9 @@ class Ledger:
         """
         free = survey.free
         other, _ = with_way(survey.graph, free, free, choice, self.homes, state)
-        low, high = self.bounds(belief, survey.graph, free, other)
-        exact = max(0.0, high[0] - low[1])
+        if not self._is_sure(belief):
+            return way, cost
+        exact = lost_by_adding(belief, _sets(survey.graph, (free, other)))
         return (other, exact) if exact < cost else (way, cost)
 
     def _after_bad_news(
@@ -346,6 +345,15 @@ class Limits:
     amount: FloatArray  # [K] that may be used
     count: int  # how many of them, the first ones, are limits of the whole run
     pace: FloatArray  # [S, A] cost of an attempt by the share of the run's limits that it uses
+
+
+def _sets(graph: Graph, ways: Sequence[IntArray]) -> MoveSets:
+    """Return the doubtful edges of each way [S] as sets of moves."""
+    edges = [np.flatnonzero((w >= 0) & (graph.blocked[np.arange(len(w)), w] > 0.0)) for w in ways]
+    states = np.concatenate(edges)
+    actions = np.concatenate([w[e] for w, e in zip(ways, edges, strict=True)])
+    first = np.cumsum([0, *map(len, edges)])
+    return MoveSets(first, states.astype(np.int64), actions.astype(np.int64))
 
 
 def first_attempts(graph: Graph, reach: Reach) -> Graph:

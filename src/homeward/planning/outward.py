@@ -59,7 +59,7 @@ def unlooked(looks: Looks) -> FloatArray:
 
 
 @njit(cache=True)
-def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool = True) -> float:
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
     Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
@@ -123,9 +123,9 @@ def follow(
                 steps = np.inf
             used += graph.reach.use[:, s, actions[k]]
         if along:
-            gain += gain_at(path[k + 1], looks, looked)
+            gain += gain_at(path[k + 1], looks, looked, True)
             look_from(path[k + 1], looks, looked, False)
-    return actions, gain if along else gain_at(path[-1], looks, looked), steps
+    return actions, gain if along else gain_at(path[-1], looks, looked, True), steps
 
 
 @njit(cache=True)
@@ -171,7 +171,7 @@ def search_outward(
                 gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
                 if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
-                    gain = gain_at(s, looks, looked)
+                    gain = gain_at(s, looks, looked, True)
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
@@ -224,7 +224,7 @@ def best_per_risk(
         done[s] = True
         n = steps[s] + extra
         if n > 0.0:
-            gain = gain_at(s, looks, looked)
+            gain = gain_at(s, looks, looked, True)
             if gain >= floor * n and gain > 0.0:
                 if worst[s] > 1.0:
                     if worst[s] < over_risk:
@@ -299,7 +299,7 @@ def look_ahead(
                         continue
                     uses[count] = used[i] + reach.use[:, s, a]
                 cost = (reach.pace[s, a] if len(reach.left) else 1.0) / p
-                more = gain_at(t, looks, looked)
+                more = gain_at(t, looks, looked, True)
                 to[count], of[count] = t, i
                 told[count], taken[count] = gain[i] + more, steps[i] + cost
                 worth[count] = told[count] - price * taken[count]
@@ -453,7 +453,7 @@ def best_tour(
             opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
             for s in range(states):
                 if near[s] > 0.0:
-                    opens[s] = gain_at(s, beyond, looked)
+                    opens[s] = gain_at(s, beyond, looked, True)
         left, bounds = near.copy(), most.copy()
         s, t, there, way = state, target, steps, before
         length, opened, later = 0.0, 0.0, 0.0

@@ -34,7 +34,7 @@ CHANCE_TOLERANCE = 1e-12
 class PaperExplorer(Loop):
     """Follows the paper's Algorithm 1 through a world, learning as it goes.
 
-    If no policy keeps the level, it follows the safest one, and the plan's status is infeasible. It
+    If no policy meets the level, it follows the safest one, and the plan's status is infeasible. It
     ends after `FRUITLESS` such steps without progress. With `strict` it raises `InfeasibleError`
     instead, if something is left to explore and the action would not keep every level.
     """
@@ -108,11 +108,12 @@ class PaperExplorer(Loop):
 def _refusal(plan: Plan) -> str:
     """Return text: the levels that an action misses, and those that conflict."""
     kept = ", ".join(
-        f"{c.name} at {c.level:g} (this one {c.kept_corrected:.4f})" for c in plan.criteria
+        f"{c.name} at {c.level:g} (the chosen one has {c.kept_corrected:.4f})"
+        for c in plan.criteria
     )
-    said = f"no one action in {plan.state_name(plan.state)} keeps {kept}"
+    said = f"no action in {plan.state_name(plan.state)} meets {kept}"
     if len(plan.criteria) > 1 and plan.conflict:
         names = [f"{plan.criteria[k].name} at {plan.criteria[k].level:g}" for k in plan.conflict]
-        said += f"; no policy keeps {' and '.join(names)}"
+        said += f"; no policy meets {' and '.join(names)}"
         said += " together" if len(names) > 1 else ", even alone"
     return said

@@ -49,9 +49,10 @@ def proven(
     sharper = isinstance(belief, FiniteBelief) or evaluator_of(belief) is not None
     if not (sharper and isinstance(criterion, KNOWN)):
         return [*bounds], Evaluator.CORRECTION
-    policies, which = np.unique(
-        np.concatenate([policies for _, policies in mixtures]), axis=0, return_inverse=True
-    )
+    given = np.concatenate([policies for _, policies in mixtures])
+    distinct = {policy.tobytes(): policy for policy in given}
+    places = {key: i for i, key in enumerate(distinct)}
+    policies, which = np.array([*distinct.values()]), [places[p.tobytes()] for p in given]
     evaluator, values = Evaluator.EXACT, None
     if isinstance(belief, FiniteBelief):
         values = world_values(belief, followed, criterion, r, policies)
@@ -62,7 +63,7 @@ def proven(
         return [*bounds], Evaluator.CORRECTION
     sharp, done = [], 0
     for bound, (weights, _) in zip(bounds, mixtures, strict=True):
-        mine = values[which.ravel()[done : done + len(weights)]]
+        mine = values[which[done : done + len(weights)]]
         done += len(weights)
         value = float(weights @ mine) / max(1.0, float(weights.sum()))
         if r.kind != "earn":

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
+from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
-from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
+from homeward.planning.plan import CriterionEvidence, Evidence, Plan, Verdict
 from homeward.safety import StayInside
 from homeward.solvers import Status
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
     from homeward.replay.scene import Scene
     from homeward.runs import Setup
+    from homeward.shared import Shared
 
 T = TypeVar("T")
 BELIEF_SPACING, HELD_SPACING = 8, 32  # initial number of steps between two checkpoints
@@ -217,5 +218,11 @@ def _bytes(belief: Belief, before: Belief | None) -> int:
         found = (getattr(one, name, None) for name in names)
         return {id(value): value for value in found if isinstance(value, np.ndarray)}
 
-    shared = arrays(before)
-    return sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)
+    def versions(one: Any) -> dict[str, Shared]:
+        found: dict[str, Shared] = getattr(one, "__dict__", {}).get("_versions", {})
+        return found
+
+    shared, earlier = arrays(before), versions(before)
+    total: int = sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)
+    later = versions(belief).items()
+    return total + sum(version.bytes_beyond(earlier.get(name)) for name, version in later)

@@ -28,7 +28,7 @@ def at(row: int, column: int) -> tuple[float, float]:
     return 5.0 * column + 2.5, 5.0 * (SHAPE[0] - row) - 2.5
 
 
-def explored(folder: Path, targets: list[tuple[int, int, float]], **more: Any) -> Run:
+def explored(folder: Path, places: list[tuple[int, int, float]], **more: Any) -> Run:
     """Return an ended run on gentle hills with a cliff around the south-east corner."""
     rows, columns = np.indices((60, 100))
     heights = 0.5 * np.sin(rows / 9) * np.cos(columns / 11)
@@ -41,7 +41,7 @@ def explored(folder: Path, targets: list[tuple[int, int, float]], **more: Any) -
             "properties": {"weight": weight},
             "geometry": {"type": "Point", "coordinates": at(row, column)},
         }
-        for row, column, weight in targets
+        for row, column, weight in places
     ]
     file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     given = {"terrain": str(folder / "hills.npy"), "pixel": 1.0, "cell": 5.0, "start": [6, 3]}

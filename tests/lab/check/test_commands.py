@@ -14,8 +14,8 @@ from lab.__main__ import app
 from lab.check import edges
 
 SMALL = {
-    "agreement": ["--problems", "3", "--together", "2"],
-    "soundness": ["--beliefs", "20", "--together", "2"],
+    "agreement": ["--problems", "3", "--together", "1"],
+    "soundness": ["--beliefs", "20", "--together", "1"],
     "promise": ["--beliefs", "2"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
@@ -30,6 +30,10 @@ def test_a_law_that_holds_exits_with_zero_and_says_by_how_much(name: str) -> Non
     answer = json.loads(result.stdout)
     assert answer["holds"] is True
     assert answer["rows"]
+    for row in answer["rows"] if name == "edges" else ():  # every answer is counted once
+        assert row["answers"] == 2 * row["problems"]
+        assert row["optimal"] + row["infeasible"] + row["other"] == row["answers"]
+        assert row["worst difference"] <= 1e-7
 
 
 def test_a_law_that_does_not_hold_exits_with_one() -> None:
@@ -108,14 +112,6 @@ def test_a_wrong_answer_at_an_edge_is_named_with_its_family_and_problem() -> Non
     } in answer["wrong"]
     assert "What is wrong" in results[1].stdout
     assert said in results[1].stdout
-
-
-def test_the_table_of_edges_counts_every_answer_once() -> None:
-    result = CliRunner().invoke(app, ["check", "edges", *SMALL["edges"], "--json"])
-    for row in json.loads(result.stdout)["rows"]:
-        assert row["answers"] == 2 * row["problems"]
-        assert row["optimal"] + row["infeasible"] + row["other"] == row["answers"]
-        assert row["worst difference"] <= 1e-7
 
 
 def test_conservative_says_how_much_more_is_explored_as_safely_and_draws_it(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from homeward.planning.guide import Decision
     from homeward.planning.held import Held
 
-TERRAIN = {"ground": "mars", "sensor": 0.0, "noise": 1e-4, "delta": 0.9, "side": 6, "limit": 300}
+TERRAIN = {"ground": "mars", "sensor": 0.0, "noise": 1e-4, "delta": 0.9, "side": 6, "limit": 150}
 SQUARES = {"ground": "grid, walls .2", "delta": 0.9, "side": 5, "limit": 300}
 TILES = {"ground": "FrozenLake 4x4", "delta": 0.7, "side": 5, "limit": 100}
 

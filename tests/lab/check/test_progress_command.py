@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from homeward.errors import HomewardError
@@ -16,29 +18,42 @@ from lab.check.progress_command import OLD_TASK, TASK
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 SMALL = ["check", "progress", "--runs", "10", "--steps", "40", "--side", "6", "--workers", "0"]
+FILE = "progress-10x40x6.sqlite"
 runner = CliRunner()
 
 
-def test_runs_are_judged_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the file of the study, run once."""
+    file = tmp_path_factory.mktemp("progress") / FILE
+    assert runner.invoke(app, [*SMALL, "--study", str(file)]).exit_code == 0
+    return file
+
+
+@pytest.fixture
+def here(done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder that holds the study; none of its runs is made again."""
+    shutil.copy(done, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lab.check.progress.follow", None)
+
+
+@pytest.mark.usefixtures("here")
+def test_runs_are_judged_and_kept() -> None:
     found = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
     assert found.exit_code == 0
     result = json.loads(found.stdout)
     assert result["holds"] is True
     assert (result["rows"][-1]["ground"], result["rows"][-1]["runs"]) == ("all", 10)
     assert sum(end["runs"] for end in result["ends"]) == 10
-    assert result["study"] == "progress-10x40x6.sqlite"
+    assert result["study"] == FILE
     said = runner.invoke(app, SMALL, catch_exceptions=False).stdout
     assert "0 of 10 runs break a rule" in said
 
 
-def test_a_broken_law_exits_with_one_and_names_the_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_broken_law_exits_with_one_and_names_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.check.progress.WINDOW", 1)
     found = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
     assert found.exit_code == 1
@@ -53,15 +68,12 @@ def test_a_raster_that_is_not_there_is_refused_before_the_first_run(tmp_path: Pa
     assert "no.tif" in str(found.exception)
 
 
-def test_a_study_file_from_before_the_move_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_study_file_from_before_the_move_goes_on() -> None:
     first = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
-    with closing(sqlite3.connect("progress-10x40x6.sqlite")) as base, base:
+    with closing(sqlite3.connect(FILE)) as base, base:
         former = "UPDATE study SET definition = replace(definition, ?, ?)"
         base.execute(former, (TASK, OLD_TASK))
-    monkeypatch.setattr("lab.check.progress.follow", None)  # nothing is run again
     again = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
     assert again.exit_code == 0
     assert again.stdout == first.stdout

@@ -12,6 +12,7 @@ from tests.certificates.cases import every_plan, ridge_plan
 from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
 from lab.check.tampering import (
+    TAMPERS,
     Trial,
     examine,
     is_untrue,
@@ -23,31 +24,20 @@ from lab.check.tampering import (
 
 @pytest.fixture(scope="module")
 def trials() -> list[Trial]:
-    """Try fifty plans as they were made, and fifty with a lie in them."""
-    return list(try_plans(50, 50, episodes=600, confidence=0.999, seed=0))
+    """Try plans as they were made, and as many with a lie in them."""
+    return list(try_plans(24, 24, episodes=600, confidence=0.999, seed=0))
 
 
-def test_fifty_sound_plans_are_confirmed(trials: list[Trial]) -> None:
+def test_sound_plans_are_confirmed(trials: list[Trial]) -> None:
     sound = [trial for trial in trials if trial.tamper is None]
-    assert len(sound) == 50
-    assert Counter(t.belief for t in sound) == {
-        "FiniteBelief": 34,
-        "DirichletBelief": 8,
-        "HeightBelief": 8,
-    }
+    beliefs = Counter(t.belief for t in sound)
+    assert beliefs == {"FiniteBelief": 16, "DirichletBelief": 4, "HeightBelief": 4}
     assert not any(trial.refuted for trial in sound)
 
 
-def test_fifty_forged_plans_are_refuted(trials: list[Trial]) -> None:
+def test_forged_plans_are_refuted(trials: list[Trial]) -> None:
     forged = [trial for trial in trials if trial.tamper is not None]
-    assert Counter(t.tamper for t in forged) == {
-        "outbound": 9,
-        "return": 9,
-        "bound": 8,
-        "action": 8,
-        "table": 8,
-        "status": 8,
-    }
+    assert Counter(t.tamper for t in forged) == dict.fromkeys(TAMPERS, 4)
     assert all(trial.refuted for trial in forged)
     assert all(trial.refused == (trial.tamper == "action") for trial in forged)
     assert all(trial.reckoned for trial in forged if trial.tamper != "action")

@@ -50,7 +50,7 @@ def test_every_policy_is_a_dot_with_its_name_and_the_answer_a_diamond() -> None:
     marks = {(line.get_marker(), *line.get_xydata()[0].round(9)) for line in lines}
     assert {("o", 1.0, 0.0), ("o", 0.75, 1.0), ("D", 0.9, 0.4)} <= marks
     assert {text.get_text() for text in axes.texts} == {"never go", "go and stay"}
-    assert axes.get_xlabel() == "chance of a way home when called off"
+    assert axes.get_xlabel() == "probability of returning after the recall"
     assert [t.get_text() for t in axes.get_xticklabels()] == ["0.75", "0.9", "1"]
     assert len(figure.axes) == 3
 

@@ -161,7 +161,7 @@ def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
 def _found(graph: Graph, share: FloatArray, state: int) -> BoolArray:
     """Return the mask [S] of the states that a search outward from `state` comes to."""
     here, states = np.zeros(1, np.int64), len(share)
-    nothing = Looks((1, states), here, here, np.ones(1), np.zeros(states), False)
+    nothing = Looks.of((1, states), (here, here), np.ones(1), np.zeros(states), False)
     bounds = np.full(states, np.inf)
     *_, before = search_outward(graph, share, 0.0, 0.0, state, nothing, 0.0, 1.0, bounds)
     found: BoolArray = before >= 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3
-MEASURE = "chance to get home when called off"
+MEASURE = "probability of returning after the recall"
 INK = "#222222"
 QUIET = "#666666"
 SERIES = {
@@ -90,7 +90,7 @@ def draw_stories(rows: Sequence[Row], discount: float) -> Figure:
     )
     caption = (
         f"γ = {discount:g}. Blue: home. Grey: no way home in that world. A number beside an action "
-        "is its probability; without one it is sure."
+        "is its probability; without a number it is 1."
     )
     write(0.22, caption, 10.5, QUIET)
     return figure

@@ -1,0 +1,336 @@
+"""The probability that several moves work together, over independent normal heights.
+
+A move works if the rise between its two cells is within limits. So a set of moves is a graph of
+cells with a window for the rise of each pair. A forest of its riskiest pairs is integrated cell by
+cell, leaves first; of the other pairs the risks are subtracted (union bound). Along a simple path
+the forest is all of it: a forward pass with one-dimensional integrals.
+
+**Lower bound.** Let g(x) be the probability that the pairs met so far in a cell's subtree work,
+given its height x. The density f = φ·g, g itself, and the mass of f in a sliding window or beyond
+it are all log-concave in x (Prékopa). Each cell has a grid in units of its deviation. On a bin with
+normal mass q, at whose ends g is at least u and v, g is at least u^(1−t)·v^t, so by Jensen
+
+    ∫ φ g  ≥  q·u^(1−t̄)·v^t̄  ≥  q / ((1 − t̄)/u + t̄/v),
+
+where t̄ is the mean place in the bin. Parts of a bin are bounded alike by the harmonic mean of the
+densities at their ends. The error is of second order in the width of a bin.
+
+**Upper bound.** A pair takes the probability that its rise is outside its window from that of both
+subtrees together. That mass is log-concave on each side, so it has the same kind of lower bound;
+subtracting it gives an upper bound. See ``docs/theory.md``, section 14.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs.height_kernels import Ground
+
+REACH = 7
+"""Standard deviations up to which a height is integrated; the rest has a mass of 3e-12."""
+
+FINEST, COARSEST = 512, 32
+"""Bins per standard deviation: the most, beside cells that are known far better, and the least."""
+
+BINS_PER_RATIO = 8
+"""Bins per standard deviation of the best known cell below."""
+
+NEGLIGIBLE = 1e-8
+"""Risk of a move up to which it is subtracted instead of integrated."""
+
+ROUNDING = 2.0**-36
+"""Rounding of a probability for each cell: the sums and places of its bins."""
+
+CANCELLED = 2.0**-40
+"""Rounding of a sum over bins, as a fraction of it, where a difference of sums is taken."""
+
+NUDGE = 2.0**-47
+"""Relative rounding of the end of a window, as a fraction of the lengths that add up to it."""
+
+
+class Bins(NamedTuple):
+    """The standard normal distribution on grids of 512, 256, 128, 64 and 32 bins a unit."""
+
+    mass: FloatArray  # [5, n] of each bin
+    place: FloatArray  # [5, n] mean place in each bin, from 0 to 1
+    density: FloatArray  # [5, n + 1] at the ends of the bins
+
+
+def _standard() -> Bins:
+    strides = 2 ** np.arange(int(math.log2(FINEST // COARSEST)) + 1)
+    found = Bins(*(np.zeros((len(strides), 2 * REACH * FINEST + 1)) for _ in range(3)))
+    for row, per in enumerate(FINEST // strides):
+        z = np.arange(-REACH * per, REACH * per + 1) / per
+        beyond = np.array([0.5 * math.erfc(abs(x) / math.sqrt(2.0)) for x in z])
+        density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        mass = np.abs(np.diff(beyond))  # 0 is the end of a bin
+        found.mass[row, : len(mass)] = mass
+        found.place[row, : len(mass)] = (-np.diff(density) / mass - z[:-1]) * per
+        found.density[row, : len(z)] = density
+    return found
+
+
+BINS = _standard()
+
+
+@njit(cache=True)
+def height_sets(
+    ground: Ground,
+    sets: tuple[IntArray, IntArray, IntArray],
+    ends: IntArray,
+    risks: FloatArray,
+    likely: FloatArray,
+    apart: BoolArray,
+    bins: Bins,
+    low: FloatArray,
+    high: FloatArray,
+) -> None:
+    """Write bounds [N] on the probability that all moves of each of some `MoveSets` work.
+
+    Each move [n] ends in a cell of `ends`, never works with probability at most `risks`, and works
+    with probability at most `likely`. Moves `apart` are judged by that alone.
+    """
+    first, states, actions = sets
+    held: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))
+    result = 1.0, 1.0, 0.0
+    for i in range(len(low)):
+        moves = slice(first[i], first[i + 1])
+        pair, rise, risk, left, total, most = _pairs(
+            ground,
+            states[moves],
+            actions[moves],
+            ends[moves],
+            risks[moves],
+            likely[moves],
+            apart[moves],
+        )
+        # Along a path, neighbouring sets often hold the same doubtful moves.
+        if not (np.array_equal(pair, held[0]) and np.array_equal(rise, held[1])):
+            held, result = (pair, rise), _forest(ground, pair, rise, risk, bins)
+        least, upper, others = result
+        more = 1.0 + (first[i + 1] - first[i]) * 2.0**-52
+        low[i] = max(0.0, least - (left + others) * more, min(most, 1.0 - total * more))
+        high[i] = max(low[i], min(most, upper))
+
+
+@njit(cache=True)
+def _pairs(
+    ground: Ground,
+    states: IntArray,
+    actions: IntArray,
+    ends: IntArray,
+    risks: FloatArray,
+    likely: FloatArray,
+    apart: BoolArray,
+) -> tuple[IntArray, FloatArray, FloatArray, float, float, float]:
+    """Return the pairs of cells [n] with doubtful moves among some, in ascending order.
+
+    A pair of cells s < t is the number s·S + t. Also returns the window [n, 2] of its rise, its
+    risk [n], the risk of the moves of no pair, that of all moves, and the least upper bound.
+    """
+    edges, size, most, left, total = len(states), len(ground.height), 1.0, 0.0, 0.0
+    keys = np.empty(edges, np.int64)
+    for e in range(edges):  # a move back, from t to s, comes after that from s to t
+        s, t = np.int64(states[e]), np.int64(ends[e])
+        keys[e] = 2 * (min(s, t) * size + max(s, t)) + (s > t)
+    order = np.argsort(keys)
+    pair, rise, risk = np.empty(edges, np.int64), np.empty((edges, 2)), np.empty(edges)
+    count, before = 0, -1
+    for n in range(edges):
+        e = order[n]
+        s, a = states[e], actions[e]
+        if keys[e] == before or s == ends[e]:
+            continue
+        before = keys[e]
+        most, total = min(most, likely[e]), total + risks[e]
+        if apart[e] or likely[e] <= 0.0 or risks[e] <= NEGLIGIBLE:
+            left += risks[e]
+            continue
+        row = s if len(ground.climb) > 1 else 0
+        lower, above = -ground.descend[row, a], ground.climb[row, a]
+        if s > ends[e]:
+            lower, above = -above, -lower
+        if count and pair[count - 1] == before // 2:
+            rise[count - 1, 0] = max(rise[count - 1, 0], lower)
+            rise[count - 1, 1] = min(rise[count - 1, 1], above)
+            risk[count - 1] += risks[e]
+        else:
+            pair[count], risk[count] = before // 2, risks[e]
+            rise[count, 0], rise[count, 1] = lower, above
+            count += 1
+    return pair[:count], rise[:count], risk[:count], left, total, most
+
+
+@njit(cache=True)
+def _forest(
+    ground: Ground, pair: IntArray, rise: FloatArray, risk: FloatArray, bins: Bins
+) -> tuple[float, float, float]:
+    """Return bounds for a forest of the riskiest pairs, and the risk of the others."""
+    size, both = len(ground.height), np.empty((len(pair), 2), np.int64)
+    both[:, 0], both[:, 1] = pair // size, pair % size
+    cells = np.unique(both)
+    ends, count = np.searchsorted(cells, both.ravel()).reshape(both.shape), len(cells)
+    group, chosen, left = np.arange(count), 0, 0.0
+    ranked = np.argsort(-risk, kind="mergesort")  # ties in the order of pairs
+    for n in range(len(pair)):
+        p = ranked[n]
+        i, j = ends[p]
+        while group[i] != i:
+            i = group[i]
+        while group[j] != j:
+            j = group[j]
+        if i == j:
+            left += risk[p]
+        else:
+            group[i], ranked[chosen] = j, p
+            chosen += 1
+    used = ranked[:chosen]
+    deviation = np.sqrt(ground.variance[cells])
+    least, upper = _integrate(ground.height[cells], deviation, ends[used], rise[used], bins)
+    return least - count * ROUNDING, upper + count * ROUNDING, left
+
+
+@njit(cache=True)
+def _integrate(
+    mean: FloatArray, deviation: FloatArray, ends: IntArray, rise: FloatArray, bins: Bins
+) -> tuple[float, float]:
+    """Return bounds on the probability that all pairs [n] of a forest have rises in their windows.
+
+    Pair p rises from cell ``ends[p, 0]`` to ``ends[p, 1]``, within ``rise[p]``.
+    """
+    count, pairs = len(mean), len(ends)
+    degree = np.zeros(count, np.int64)
+    for p in range(pairs):
+        degree[ends[p, 0]] += 1
+        degree[ends[p, 1]] += 1
+    # Leaves pass on to their neighbours, the least known first: their messages are smooth there.
+    done, order = np.zeros(pairs, np.bool_), np.empty((pairs, 3), np.int64)
+    grid = np.full(count, len(bins.mass) - 1)
+    for n in range(pairs):
+        best, leaf = -1, -1
+        for p in range(pairs):
+            if not done[p]:
+                for c in ends[p]:
+                    if degree[c] == 1 and (leaf < 0 or deviation[c] > deviation[leaf]):
+                        best, leaf = p, c
+        other = ends[best].sum() - leaf
+        done[best] = True
+        degree[leaf] -= 1
+        degree[other] -= 1
+        order[n, 0], order[n, 1], order[n, 2] = best, leaf, other
+        need = BINS_PER_RATIO * deviation[other] / deviation[leaf]
+        while grid[other] > 0 and need * 2 ** grid[other] > FINEST:
+            grid[other] -= 1
+    offset = np.zeros(count + 1, np.int64)
+    for c in range(count):
+        offset[c + 1] = offset[c] + 2 * REACH * (FINEST >> grid[c]) + 1
+    g, upper = np.ones(offset[count]), np.ones(count)
+    for n in range(pairs):
+        p, leaf, other = order[n]
+        lower, above = rise[p]
+        if leaf == ends[p, 1]:  # the rise from the leaf instead
+            lower, above = -above, -lower
+        fails = _pass_on(
+            mean[other] - mean[leaf],
+            (deviation[leaf], deviation[other]),
+            (lower, above),
+            (grid[leaf], grid[other]),
+            g[offset[leaf] : offset[leaf + 1]],
+            g[offset[other] : offset[other + 1]],
+            bins,
+        )
+        upper[other] = max(0.0, upper[other] * upper[leaf] - fails)
+        degree[leaf] = -1
+    least, most = 1.0, 1.0
+    for c in range(count):
+        if degree[c] == 0:
+            mine = g[offset[c] : offset[c + 1]]
+            mass = np.empty(len(mine) - 1)
+            _masses(mine, grid[c], bins, mass)
+            least, most = least * mass.sum(), most * upper[c]
+    return least, most
+
+
+@njit(cache=True)
+def _mean(u: float, v: float) -> float:
+    """Return the harmonic mean: a lower bound on the mean of a log-concave function from u to v."""
+    return 2.0 * u * v / (u + v) if u > 0.0 and v > 0.0 else 0.0
+
+
+@njit(cache=True)
+def _between(u: float, v: float, t: float) -> float:
+    """Return a lower bound on u^(1−t)·v^t, for t in [0, 1]; sharp for t near ½."""
+    middle = math.sqrt(u * v)
+    if middle <= 0.0:
+        return 0.0
+    end, share = (v, 2.0 * t - 1.0) if t > 0.5 else (u, 1.0 - 2.0 * t)
+    return middle * end / ((1.0 - share) * end + share * middle)
+
+
+@njit(cache=True)
+def _masses(g: FloatArray, grid: int, bins: Bins, mass: FloatArray) -> None:
+    """Write lower bounds [n] on the mass of φ·g in each bin; `g` [n + 1] is at its ends."""
+    for k in range(len(mass)):
+        mass[k] = bins.mass[grid, k] * _between(g[k], g[k + 1], bins.place[grid, k])
+
+
+@njit(cache=True, error_model="numpy")
+def _pass_on(
+    rise: float,
+    deviations: tuple[float, float],
+    window: tuple[float, float],
+    grids: tuple[int, int],
+    g: FloatArray,
+    there: FloatArray,
+    bins: Bins,
+) -> float:
+    """Multiply `there` by the mass of a leaf with `g` where the rise from the leaf is in a window.
+
+    Return a lower bound on the probability that the rise is outside of it. The mean rise is
+    `rise`; each pair has the leaf's entry first.
+    """
+    (deviation, deviation_there), (lower, above) = deviations, window
+    last, width = len(g) - 1, 2.0 * REACH / (len(g) - 1)
+    mass, f, sums = np.empty(last), np.empty(last + 1), np.zeros(last + 1)
+    _masses(g, grids[0], bins, mass)
+    for k in range(last):
+        f[k] = g[k] * bins.density[grids[0], k]
+        sums[k + 1] = sums[k] + mass[k]
+    f[last] = g[last] * bins.density[grids[0], last]
+    under, over = np.empty_like(there), np.empty_like(there)
+    lengths = abs(rise) + 10.0 * deviation_there
+    for limit in window:
+        lengths += abs(limit) if abs(limit) < np.inf else 0.0
+    lost = NUDGE * lengths / deviation  # the density is below 1
+    step, per = 2.0 * REACH / (len(there) - 1), 1.0 / (deviation * width)
+    for k in range(len(there)):
+        x = rise + deviation_there * (k * step - REACH)
+        low = min(float(last), max(0.0, (x - above) * per + 0.5 * last))
+        high = min(float(last), max(0.0, (x - lower) * per + 0.5 * last))
+        i, j = min(int(low), last - 1), min(int(high), last - 1)
+        low, high = low - i, high - j
+        at_low, at_high = _between(f[i], f[i + 1], low), _between(f[j], f[j + 1], high)
+        below = sums[i] + low * width * _mean(f[i], at_low)
+        beyond = max(0.0, sums[last] * (1.0 - CANCELLED) - sums[j + 1])
+        beyond += (1.0 - high) * width * _mean(at_high, f[j + 1])
+        inside = 0.0
+        if i < j:
+            inside = max(0.0, sums[j] * (1.0 - CANCELLED) - sums[i + 1])
+            inside += (1.0 - low) * width * _mean(at_low, f[i + 1])
+            inside += high * width * _mean(f[j], at_high)
+        elif low < high:
+            inside = (high - low) * width * _mean(at_low, at_high)
+        under[k] = there[k] * max(0.0, below - lost)
+        over[k] = there[k] * max(0.0, beyond - lost)
+        there[k] *= max(0.0, inside - 2.0 * lost)
+    mass = np.empty(len(there) - 1)
+    _masses(under, grids[1], bins, mass)
+    fails = mass.sum()
+    _masses(over, grids[1], bins, mass)
+    return float(fails + mass.sum())
