@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from rasterio.crs import CRS
 from rasterio.warp import transform as warp
-from tests.terrain.test_polygons import CRS84, MARS, cells, named
+from tests.terrain.planetary import MARS
+from tests.terrain.test_polygons import CRS84, cells, named
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.terrain.points import cells_of_targets, read_targets, targets_from

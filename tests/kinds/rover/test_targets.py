@@ -101,9 +101,11 @@ def test_a_visit_is_worth_its_weight_in_looks_until_it_was_made(tmp_path: Path) 
     run = explored(tmp_path, [(6, 15, 2.0), (6, 15, 1.0)], limit=0)
     config = RoverConfig.model_validate_json(json.dumps(run.config))
     setup = make(config)
-    bonus, belief, world = setup.planner.bonus, setup.belief, setup.world
+    bonus = setup.planner.bonus
+    belief: Any = setup.belief
+    world: Any = setup.world
     assert isinstance(bonus, InformationGain)
-    worth = worth_of(config, belief, bonus.sensor)  # type: ignore[arg-type]
+    worth = worth_of(config, belief, bonus.sensor)
     assert worth is not None
     here = 6 * SHAPE[1] + 15
     assert np.flatnonzero(worth).tolist() == [here]

@@ -7,6 +7,7 @@ weight .01 is worth a single look.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from homeward.bonuses import Looks, view_of
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
-from homeward.planning.graph import EVERYWHERE, NO_REACH, graph_of
+from homeward.planning.graph import EVERYWHERE, graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.outward import search_outward
-from homeward.planning.rate import RateSearch
+from homeward.planning.rate import MIN_LEFT, RateSearch
 from homeward.terrain.points import cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature
 
@@ -144,18 +145,24 @@ def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
     allowed = search.task.allowed
     free = graph_of(belief, model, setup.planner.correction)  # type: ignore[arg-type]
     graph = free._replace(allowed=EVERYWHERE if allowed is None else allowed)
+    share = np.zeros(len(free.dest))
+    for ledger, account in zip(search.task.ledgers, held.accounts, strict=True):
+        survey = replace(ledger, within=None, limits=None).survey(graph, account, state)
+        np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
     view = search.view(belief, model, graph, state, held)  # type: ignore[arg-type]
-    states, everywhere = len(free.dest), np.zeros(len(free.dest))
-    reach = view.graph.reach
     parts = {
-        "unreachable": _found(free, everywhere, state),
-        "outside": _found(graph, everywhere, state),
-        "risk": _found(graph._replace(reach=NO_REACH), view.share, state),
-        "limits": _found(graph._replace(reach=reach), view.share, state),
+        "unreachable": _found(free, np.zeros(len(share)), state),
+        "outside": _found(graph, np.zeros(len(share)), state),
+        "risk": _found(graph, share, state),
+        "limits": _found(view.graph, view.share, state),
     }
     last = "steps" if ended.manifest.end == End.STEPS else "worth"
     shut: BoolArray = belief.blocked  # type: ignore[attr-defined]
-    return {"closed": shut, **{k: ~v for k, v in parts.items()}, last: np.ones(states, np.bool_)}
+    return {
+        "closed": shut,
+        **{k: ~v for k, v in parts.items()},
+        last: np.ones(len(share), np.bool_),
+    }
 
 
 def _found(graph: Graph, share: FloatArray, state: int) -> BoolArray:
