@@ -41,6 +41,33 @@ Found = TypeVar("Found")
 
 
 @app.command()
+def locality(
+    runs: Annotated[int, typer.Option(help="Random runs, of every kind of world.", min=1)] = 200,
+    limit: Annotated[int, typer.Option(help="Steps of each run.", min=1)] = 200,
+    as_json: Json = False,
+) -> None:
+    """Repeat runs with everything computed from nothing at each step, and compare bit by bit."""
+    from lab.check.locality import compare
+    from lab.check.progress import cells_of
+
+    cells, counts = cells_of(limit=limit, runs=runs)
+    todo = [(cell, seed) for cell, n in zip(cells, counts, strict=True) for seed in range(n)]
+    found = [compare(*case) for case in track(todo, "runs", quiet=as_json)]
+    rows = []
+    for ground in dict.fromkeys(row["ground"] for row in found):
+        mine = [row for row in found if row["ground"] == ground]
+        row = {"ground": ground, "runs": len(mine), "steps": sum(one["steps"] for one in mine)}
+        rows.append({**row, "different": sum(one["differs"] is not None for one in mine)})
+    different = sum(row["different"] for row in rows)
+    conclude(
+        {"rows": rows, "runs": len(found), "different": different, "holds": different == 0},
+        {"rows": "Runs against runs from nothing"},
+        f"{different} of {len(found)} runs differ",
+        as_json,
+    )
+
+
+@app.command()
 def agreement(
     problems: Problems = 300,
     together: Together = 1000,

@@ -75,6 +75,8 @@ class Looks(NamedTuple):
     mast: float = 0.0  # m, height of the sensor above the ground
     done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
     visit: FloatArray = NO_VISITS  # [S] gain of being in a cell for the first time
+    remaining: float = np.nan  # `total`, if the belief keeps it
+    largest: float = np.nan  # the largest amount, if the belief keeps it
 
     @classmethod
     def of(
@@ -103,10 +105,19 @@ class Looks(NamedTuple):
     @property
     def total(self) -> float:
         """The remaining gain: the sum over cells of one look with the largest weight."""
+        if not np.isnan(self.remaining):
+            return self.remaining
         if self.logarithmic:
             seen = 0.5 * np.log1p(self.amount * self.weight.max())
             return float(seen.sum() + self.visit.sum())
         return float(self.amount.sum() + self.visit.sum())
+
+    @property
+    def highest(self) -> float:
+        """An upper bound on the gain of a look."""
+        most = float(self.amount.max()) if np.isnan(self.largest) else self.largest
+        seen = 0.5 * np.log1p(most * self.weight) if self.logarithmic else most + 0.0 * self.weight
+        return float(seen.sum() + self.visit.max(initial=0.0)) * (1.0 + 1e-9)
 
     @property
     def extra_steps(self) -> float:
@@ -266,14 +277,21 @@ class InformationGain(_Measuring):
         would see no more than the first, then counts nothing.
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
-        amount = np.where(belief.blocked, 0.0, belief.variance)
+        amount, known = belief.variance, (np.nan, np.nan)
+        if hasattr(belief, "gain_left"):  # its variance is 0 in blocked cells
+            known = belief.gain_left(float(weight.max()))
+        else:
+            amount = np.where(belief.blocked, 0.0, amount)
         more: dict[str, Any] = {}
         if self.sensor.mast is not None:
-            ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
+            ground = belief.surface.reshape(belief.shape)
             more = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
         if self.targets is not None:
             more["visit"] = np.where(belief.looked, 0.0, self.targets)
-        return Looks.of(belief.shape, offsets, weight, amount, True, **more)
+        looks = Looks.of(belief.shape, offsets, weight, np.empty(0), True, **more)
+        remaining, largest = known
+        remaining += float(looks.visit.sum())
+        return looks._replace(amount=frozen(amount), remaining=remaining, largest=largest)
 
 
 def unit_of(bonus: Bonus) -> str | None:

@@ -20,6 +20,8 @@ import numpy as np
 from homeward.arrays import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from homeward.arrays import IntArray
@@ -28,6 +30,49 @@ MAX_CHANGES = 64
 """Largest number of versions between two whose difference `changes_to` returns."""
 
 _LOCK = RLock()
+
+
+class LazyArrays:
+    """Base of dataclasses with fields whose arrays are made when they are read.
+
+    Their values are `Shared` or `Deferred`; `_sources` has these by name.
+    """
+
+    def _defer(self, *names: str) -> None:
+        """Replace the values of fields by their sources: an array becomes `Shared`."""
+        sources = dict(self.__dict__.get("_sources", {}))
+        for name in names:
+            value = getattr(self, name)
+            object.__delattr__(self, name)
+            sources[name] = Shared(value) if isinstance(value, np.ndarray) else value
+        self.__dict__["_sources"] = sources
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            source = self.__dict__.get("_sources", {}).get(name)
+            if source is None:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            array = source.read()
+            if not source.is_newest:  # keep the copy
+                object.__setattr__(self, name, array)
+            return array
+
+
+class Deferred:
+    """An array that is made when it is read."""
+
+    is_newest = False
+
+    def __init__(self, make: Callable[[], NDArray[Any]]) -> None:
+        self._make = make
+
+    def read(self) -> NDArray[Any]:
+        """Return the array, read-only."""
+        return frozen(self._make())
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return Shared, (self.read().copy(),)
 
 
 class Shared:
@@ -64,6 +109,24 @@ class Shared:
             for version in reversed(older):
                 flat[version._at] = version._overwritten
             return frozen(array)
+
+    def at(self, indices: IntArray) -> NDArray[Any]:
+        """Return the entries at flat indices [n], ascending."""
+        with _LOCK:
+            older, owner = [], self
+            while owner._buffer is None:
+                older.append(owner)
+                assert owner._newer is not None
+                owner = owner._newer
+            values: NDArray[Any] = owner._buffer.reshape(-1)[indices]
+            for version in reversed(older):
+                assert version._at is not None
+                assert version._overwritten is not None
+                place = np.searchsorted(indices, version._at)
+                found = np.flatnonzero(place < len(indices))
+                found = found[indices[place[found]] == version._at[found]]
+                values[place[found]] = version._overwritten[found]
+            return values
 
     @property
     def is_newest(self) -> bool:

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from tests.planning.graphs import graph_from, paths, random_graph
 
-from homeward.planning.graph import relied_on, ways_home, with_way
+from homeward.planning.graph import relied_on, total_risks, ways_home, with_way
+from homeward.planning.held import Account
+from homeward.planning.kept_ways import KeptWays, Search
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -24,6 +26,22 @@ def searched(
     """Return the added and the total risk, steps and choice of the ways to state 0."""
     found = ways_home(graph, free, 1.0, HOME, 0, most, shortest)
     return found[3], found[4], found[5], found[6]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_searches_find_the_same_ways(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    way = some_free(graph, rng)
+    search = Search(graph, None, Account(way), 0.05, HOME, 2, 0.5)
+    (free, added, steps, choice), *risks = KeptWays(1, STATES).find(0, search, np.inf)
+    found = ways_home(graph, way, 0.05, HOME, 2, 0.5, False)
+    assert risks == [*found[1:3]]
+    total = total_risks(graph, choice, HOME, np.arange(STATES))
+    for mine, other in zip(
+        (free, added, total, steps, choice), (found[0], *found[3:]), strict=False
+    ):
+        np.testing.assert_array_equal(mine, other)
 
 
 def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
@@ -75,7 +93,8 @@ def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> 
     free = some_free(graph, rng)
     added, _, _, choice = searched(graph, free)
     for s in range(STATES):
-        _, risk = with_way(graph, free, free, choice, HOME, s)
+        edges, risk = with_way(graph, free, free, choice, HOME, s)
+        assert (free[edges] != choice[edges]).all()
         assert risk == pytest.approx(added[s], abs=1e-12)
 
 
@@ -86,7 +105,9 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
     choice = searched(graph, nothing)[3]
     dest = graph.dest
     for s in np.flatnonzero(choice >= 0).tolist():
-        way, _ = with_way(graph, nothing, nothing, choice, HOME, s)
+        way = nothing.copy()
+        changed, _ = with_way(graph, nothing, nothing, choice, HOME, s)
+        way[changed] = choice[changed]
         edges, here = [], s
         while here != 0:
             edges.append((here, int(way[here])))

@@ -9,12 +9,13 @@ from tests.planning.graphs import graph_from, paths, random_graph, random_looks
 
 from homeward.bonuses import Looks
 from homeward.planning.outward import (
+    Scratch,
+    Shares,
     best_path,
     best_per_risk,
     follow,
     gain_at,
     look_ahead,
-    path_to,
     search_outward,
 )
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 STATES = 6
 SEEDS = range(30)
+SCRATCH = Scratch.of(STATES)
+
+
+def assert_clean() -> None:
+    """Assert that a search has left its arrays as they were."""
+    for found, new in zip(SCRATCH[:-1], Scratch.of(STATES)[:-1], strict=True):
+        np.testing.assert_array_equal(found, new)
 
 
 def distances(graph: Graph, start: int, reachable: np.ndarray) -> FloatArray:
@@ -62,21 +70,21 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
     for extra, power in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0)):
         away = steps + extra
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
-        share, bounds = np.where(reachable, 0.0, 2.0), np.full(STATES, np.inf)
-        place, gain, taken, before = search_outward(
-            graph, share, 0.0, 0.0, 0, looks, extra, power, bounds
-        )
-        path = path_to(before, 0, place)
+        shares, bounds = Shares.given(np.where(reachable, 0.0, 2.0)), np.full(STATES, np.inf)
+        given = graph, shares, 0.0, 0.0, 0, looks, extra, power
+        path, gain, taken = search_outward(*given, bounds, looks.highest, SCRATCH)
+        assert told.max() <= looks.highest
+        assert_clean()
         if worth.max() <= 0.0:
             assert len(path) == 0
             continue
+        place = path[-1]
         assert gain == pytest.approx(told[place])
         assert taken == pytest.approx(away[place])
         assert gain / taken**power == pytest.approx(worth.max())
         assert path[0] == 0
-        assert path[-1] == place
         for k in range(len(path)):
-            _, told_there, so_far = follow(graph, path[: k + 1], looks, False, extra)
+            _, told_there, so_far = follow(graph, path[: k + 1], looks, False, extra, SCRATCH)
             assert so_far == pytest.approx(away[path[k]])
             assert told_there == pytest.approx(told[path[k]])
 
@@ -89,8 +97,9 @@ def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
     share = np.array([0.0, 0.0, 0.3])
     for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
         graph, bounds = graph_from(dest, np.ones((3, 2)), np.zeros((3, 2))), np.full(3, np.inf)
-        there, found, *_ = search_outward(graph, share, 0.1, toll, 0, looks, 0.0, 1.0, bounds)
-        assert there == place
+        given = graph, Shares.given(share), 0.1, toll, 0, looks, 0.0, 1.0
+        path, found, _ = search_outward(*given, bounds, 2.0, Scratch.of(3))
+        assert path[-1] == place
         assert found == pytest.approx(gain)
 
 
@@ -100,7 +109,9 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
     graph = random_graph(rng, STATES)
     looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
     told, floor = gains(looks), 0.1
-    path, gain, steps, worst, over, over_gain = best_per_risk(graph, risk, floor, 0, looks, 0.0)
+    given = graph, Shares.given(risk), floor, 0, looks, 0.0, SCRATCH
+    path, gain, steps, worst, over, over_gain = best_per_risk(*given)
+    assert_clean()
     best, least = 0.0, np.inf
     for s in range(1, STATES):
         ways = [
@@ -132,8 +143,8 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
-    anywhere = np.zeros(STATES)
-    path, gain, steps = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3)
+    anywhere = Shares.given(np.zeros(STATES))
+    path, gain, steps = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3, SCRATCH)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
         taken += 1.0 / graph.success[s][graph.dest[s] == t].max()
@@ -142,13 +153,14 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
                 weight[t + right] += w
     assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
     assert steps >= taken - 1e-12
-    assert follow(graph, path, looks, True, 0.0)[1] == pytest.approx(gain)
+    assert follow(graph, path, looks, True, 0.0, SCRATCH)[1] == pytest.approx(gain)
     bounds = np.full(STATES, np.inf)
-    given = anywhere, 0.0, 0.0, 0, looks, 0.0, 1.0, bounds, 0.0, 0.7
-    alone, told, away, along = best_path(graph, *given, 0, 3)
+    given = anywhere, 0.0, 0.0, 0, looks, 0.0, 1.0, bounds, 0.0, looks.highest, 0.7
+    alone, told, away, along = best_path(graph, *given, 0, 3, SCRATCH)
+    assert_clean()
     assert not along
     if len(alone):
-        _, more, longer, _ = best_path(graph, *given, 50, 3)
+        _, more, longer, _ = best_path(graph, *given, 50, 3, SCRATCH)
         assert more - 0.7 * told / away * longer >= 0.3 * told - 1e-12
 
 
@@ -168,12 +180,13 @@ def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     dest = np.array([[1, 1, 0], [0, 0, 1]])
     success = np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]])
     graph = graph_from(dest, success, 1.0 - success)
-    looks = random_looks(np.random.default_rng(0), 2, logarithmic=True)
-    actions, _, steps = follow(graph, np.array([0, 1]), looks, False, 1.0)
+    looks, scratch = random_looks(np.random.default_rng(0), 2, logarithmic=True), Scratch.of(2)
+    actions, _, steps = follow(graph, np.array([0, 1]), looks, False, 1.0, scratch)
     assert (actions.tolist(), steps) == ([1], 1.0 + 1.0 / 0.6)
     only = graph._replace(allowed=np.array([[True, False, True], [True, True, True]]))
-    assert follow(only, np.array([0, 1]), looks, False, 0.0)[0].tolist() == [0]
-    actions, _, steps = follow(graph, np.array([1, 1, 0, 0, 1, 1]), looks, False, 0.0)
+    assert follow(only, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
+    path = np.array([1, 1, 0, 0, 1, 1])
+    actions, _, steps = follow(graph, path, looks, False, 0.0, scratch)
     assert (actions[-1], steps) == (2, 4.0 + 1.0 / 0.6)
     nowhere = graph._replace(success=np.zeros_like(success))
-    assert follow(nowhere, np.array([0, 1]), looks, False, 0.0)[2] == np.inf
+    assert follow(nowhere, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf

@@ -13,6 +13,7 @@ from homeward.planning.graph import graph_of
 from homeward.planning.guide import Task
 from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
+from homeward.planning.outward import Scratch, Shares
 from homeward.planning.planner import Planner
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch, View
@@ -99,9 +100,9 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     amount = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
     nowhere = np.zeros(1, np.int64)
     looks = Looks.of((1, 5), (nowhere, nowhere), np.ones(1), amount, logarithmic=True)
-    search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6))
+    search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6), _scratch=Scratch.of(5))
     path = (0, 1, 2, 3, 4)
-    view = View(graph, 1, (), np.zeros(5), looks, None)
+    view = View(graph, 1, (), Shares.given(np.zeros(5)), looks, 1.0, 1.0, None)
     gain = 1.5 * np.log(2.0)
     held = Proposal(path, gain, 4.0, along=True)
     now = search.still(held, view)

@@ -12,7 +12,7 @@ from homeward.bonuses import Looks, Uncover
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
-from homeward.planning.outward import best_tour
+from homeward.planning.outward import Scratch, Shares, best_tour
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
@@ -38,7 +38,8 @@ def first_place(
     offsets = np.zeros_like(right), right
     looks = Looks.of((1, states), offsets, np.ones(len(right)), amount, False)
     share = np.where(np.ones(states, dtype=bool) & places, 0.0, 1.0)
-    path, *_ = best_tour(graph, share, 0.0, state, looks, 4.0, width, 99.0, return_price)
+    given = graph, Shares.given(share), 0.0, state, looks, 4.0, width, 99.0, return_price
+    path, *_ = best_tour(*given, Scratch.of(states))
     assert len(path) == 0 or path[0] == state
     return int(path[-1]) if len(path) else -1
 

@@ -210,16 +210,17 @@ def doubts(edges: Edges, height: FloatArray, variance: FloatArray, doubt: FloatA
 
 @njit(cache=True)
 def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatArray) -> None:
-    """Write Σ ½ ln(1 + variance·weight) over the cells of each of `tiles` [n] into `sums` [T].
+    """Write Σ ½ ln(1 + variance·weight) and the largest variance of some `tiles` [n] to `sums`.
 
-    A tile is `TILE` cells in a row.
+    `sums` is [2, T]; a tile is `TILE` cells in a row.
     """
     for tile in tiles:
-        total = 0.0
+        total, most = 0.0, 0.0
         for c in range(tile * TILE, min((tile + 1) * TILE, len(variance))):
             if variance[c] > 0.0:
                 total += math.log1p(variance[c] * weight)
-        sums[tile] = 0.5 * total
+                most = max(most, variance[c])
+        sums[0, tile], sums[1, tile] = 0.5 * total, most
 
 
 @njit(cache=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.shared import Shared
+from homeward.shared import LazyArrays, Shared
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -245,6 +245,11 @@ class SlopeBelief:
         """
         return self._bounds
 
+    @property
+    def surface(self) -> FloatArray:
+        """Mean heights [S] in m, NaN in blocked cells."""
+        return np.where(self.blocked, np.nan, self.height)
+
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
         return self.move_corrections(0.0)[1]
@@ -309,7 +314,7 @@ class SlopeBelief:
 
 
 @dataclass(frozen=True, eq=False)
-class TerrainBelief(SlopeBelief):
+class TerrainBelief(SlopeBelief, LazyArrays):
     """Independent normal heights, one per cell of a grid; states are row-major.
 
     Attributes
@@ -353,19 +358,7 @@ class TerrainBelief(SlopeBelief):
         set_fields(self, cell=sides, looked=looked)
         set_fields(self, limits=self._checked_limits())
         self._check_attempts()
-        versions = {name: Shared(self.__dict__.pop(name)) for name in SHARED}
-        set_fields(self, _versions=versions)
-
-    if not TYPE_CHECKING:  # the arrays of the fields in `SHARED`
-
-        def __getattr__(self, name: str) -> Any:
-            version = self.__dict__.get("_versions", {}).get(name)
-            if version is None:
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-            array = version.read()
-            if not version.is_newest:  # keep the copy
-                self.__dict__[name] = array
-            return array
+        self._defer(*SHARED)
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
@@ -375,6 +368,11 @@ class TerrainBelief(SlopeBelief):
     @cached_property
     def _mean(self) -> Moves:
         return grid_graph(*self.shape).with_success(self._chances.low.read(), valid=True)
+
+    @property
+    def risks(self) -> Shared:
+        """The version of `blocked_probability`; where it changed, `mean` may have changed too."""
+        return self._chances.never
 
     def blocked_probability(self) -> FloatArray:
         """Return an upper bound [S, A] on the probability that a move never works.
@@ -475,16 +473,31 @@ class TerrainBelief(SlopeBelief):
             kernels.doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
-    def gain_left(self, weight: float) -> float:
-        """Return Σ ½ ln(1 + variance·weight) over the cells, in nats."""
-        before, sums, cells = self.__dict__.get("_sums", (None, None, ()))
-        tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
-        if before == weight:
+    @property
+    def surface(self) -> FloatArray:
+        """Mean heights [S] in m, NaN in blocked cells."""
+        version, cells = self.__dict__.get("_surface", (None, ()))
+        if version is None:
+            version = Shared(np.where(self.blocked, np.nan, self.height))
+        elif cells:
+            at = np.unique(np.concatenate(cells))
+            version = version.changed(at, self.height[at])
+        self.__dict__["_surface"] = version, ()
+        surface: FloatArray = version.read()
+        return surface
+
+    def gain_left(self, weight: float) -> tuple[float, float]:
+        """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance."""
+        (before, sums), cells = self.__dict__.get("_sums", ((None, None), ()))
+        if before != weight:
+            tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
+            sums = np.empty((2, len(tiles)))
+        else:
             tiles = np.unique(np.concatenate([*cells, _NO_MOVES]) // kernels.TILE)
-        sums = np.empty(len(tiles)) if before != weight else sums.copy() if len(tiles) else sums
+            sums = sums.copy() if len(tiles) else sums
         kernels.sum_tiles(self.variance, weight, tiles, sums)
-        self.__dict__["_sums"] = weight, sums, ()
-        return float(sums.sum())
+        self.__dict__["_sums"] = (weight, sums), ()
+        return float(sums[0].sum()), float(sums[1].max())
 
     @property
     def ground(self) -> kernels.Ground:
@@ -505,7 +518,7 @@ class TerrainBelief(SlopeBelief):
             ways = (moved.state, moved.action), (there, back(moved.action))
             tried = tuple(state * len(STEPS) + action for state, action in ways)
         cells: tuple[IntArray, ...] = ()
-        versions: dict[str, Shared] = self.__dict__["_versions"]
+        versions: dict[str, Shared] = self.__dict__["_sources"]
         if isinstance(observation, Heights):
             told = observation.posterior(self.blocked, self.height, self.variance)
             cells, at = (observation.cells,), observation.cells
@@ -521,13 +534,12 @@ class TerrainBelief(SlopeBelief):
         new.__dict__.update(self.__dict__)
         for name in (*SHARED, "_edges", "_doubt"):
             new.__dict__.pop(name, None)
-        set_fields(new, attempts=attempts, _versions=versions)
-        if "_kept" in self.__dict__:
-            known, before, earlier = self.__dict__["_kept"]
-            set_fields(new, _kept=(known, (*before, *cells), (*earlier, *tried)))
-        if "_sums" in self.__dict__:
-            weight, sums, before = self.__dict__["_sums"]
-            set_fields(new, _sums=(weight, sums, (*before, *cells)))
+        set_fields(new, attempts=attempts, _sources=versions)
+        for name in ("_kept", "_sums", "_surface"):  # of earlier beliefs, and what changed since
+            if name in self.__dict__:
+                value, *before = self.__dict__[name]
+                since = zip(before, (cells, tried)[: len(before)], strict=True)
+                new.__dict__[name] = value, *((*old, *late) for old, late in since)
         return new
 
     def draw(self, rng: np.random.Generator) -> FloatArray:

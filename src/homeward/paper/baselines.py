@@ -9,7 +9,7 @@ import numpy as np
 from homeward.bonuses import Looks
 from homeward.planning.explorer import Explorer
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import gain_at, path_to, search_outward, unlooked
+from homeward.planning.outward import Shares, gain_at, search_outward
 from homeward.planning.rate import RateSearch
 
 if TYPE_CHECKING:
@@ -33,16 +33,15 @@ class Nearest(RateSearch):
         once = looks.weight.max()  # the precision of a cell is at least this after a visit
         unvisited = (looks.amount * once > 1.0).astype(np.float64)
         itself = Looks.of(looks.shape, (here, here), np.ones(1), unvisited, False)
-        reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)
-        bounds = np.full(len(unvisited), np.inf)
-        place, _, steps, before = search_outward(
-            view.graph, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds
+        reachable = Shares.given(np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0))
+        bounds, scratch = np.full(len(unvisited), np.inf), self.scratch
+        path, _, steps = search_outward(
+            view.graph, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds, 1.0, scratch
         )
-        if place < 0:
+        if not len(path):
             return None
-        path = path_to(before, view.state, place)
-        gain = gain_at(path[-1], looks, unlooked(looks), True)
-        return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
+        gain = gain_at(path[-1], looks, scratch.looked, True)
+        return Proposal(tuple(path.tolist()), gain, steps, float(view.shares.at(path).max()))
 
 
 SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}

@@ -36,7 +36,7 @@ from homeward.solvers.engines import engine
 from homeward.solvers.threads import on_one_thread
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
     from homeward.planning.guide import Task
     from homeward.planning.held import Account, Held
@@ -116,7 +116,7 @@ class GeneralSearch:
             (action, earned), method = earning, "earn"
             proposal = Proposal((state,), float(earned[action]), 1.0)
 
-        def facts() -> tuple[FloatArray, FloatArray, FloatArray]:
+        def facts() -> tuple[Model, FloatArray, FloatArray, FloatArray]:
             if earned is None:
                 rates, steps = np.zeros(model.actions), np.ones(share.shape)
                 for a in range(model.actions):
@@ -125,10 +125,13 @@ class GeneralSearch:
                     rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
             else:
                 rates = np.where(np.isfinite(earned), earned, 0.0)
-            return rates, np.array([returns.value for returns in found]), share[state]
+            return mean, rates, np.array([returns.value for returns in found]), share[state]
 
-        policy = np.zeros(model.states, np.int32)
-        policy[state] = action
+        def policy() -> IntArray:
+            chosen = np.zeros(model.states, np.int32)
+            chosen[state] = action
+            return chosen
+
         chance = min(1.0, LOT_SHARE / max(share[state, action], LOT_SHARE))
         paid = tuple(returns.pay(state, action, chance) for returns in found)
         sampled, tally = planner.sampled, held.accounts[0].tally if held.accounts else None
@@ -140,7 +143,7 @@ class GeneralSearch:
                 cost = account.spent - returns.account.spent
                 return None, held.accounts, limit._replace(gain=proposal.gain, share=cost / left)
         homes = [(returns.value, returns.account.way) for returns in found]
-        plan = plan_of(self.task, mean, state, proposal, policy, paid, homes, facts, method)
+        plan = plan_of(self.task, mean, state, proposal, action, policy, paid, homes, facts, method)
         return plan, paid, limit
 
     def _worth_learning(

@@ -2,6 +2,16 @@
 
 States are numbered 0 to S − 1, actions 0 to A − 1. Kernels know only arrays; ties go to the lowest
 state number, so the same input gives the same answer.
+
+A way home has a key: the risk r that it adds and its expected steps n, compared in this order. The
+key of a state is the least over its edges of the key at the edge's end, plus the edge.
+An edge adds at least one step, so keys grow along it, also after rounding. Therefore only one
+assignment of keys agrees with itself: if two differ, consider the smallest key at which they do. So
+repairing keys after changes (`settle`, after Ramalingam and Reps) gives the result of a search from
+nothing, bit by bit. Ties go to the edge whose end has the smallest key, then the lowest number.
+
+The search goes by ascending keys and may stop at any: while all states whose key does not agree
+with its edges have a key above k, every key up to k is final, by the same argument.
 """
 
 from __future__ import annotations
@@ -191,26 +201,278 @@ def ways_home(
     return free, held, worst, added, total, steps, choice, need
 
 
+class Keys(NamedTuple):
+    """The keys of all states for one budget, and the edges that they come from."""
+
+    free: IntArray  # [S] edges that can be used at no charge; −1 for none
+    added: FloatArray  # [S] risk that the best way home would add; infinite where there is none
+    steps: FloatArray  # [S] its expected steps
+    choice: IntArray  # [S] its first action; −1 at home and where there is no way
+
+
+@njit(cache=True)
+def at_home(homes: IntArray, state: Any) -> bool:
+    """Return whether a state is one of the homes [n], ascending."""
+    k = np.searchsorted(homes, state)
+    return bool(k < len(homes) and homes[k] == state)
+
+
+class Waiting(NamedTuple):
+    """States whose keys were not needed yet, each with a lower bound on its key."""
+
+    risk: FloatArray  # [n]
+    steps: FloatArray  # [n]
+    state: IntArray  # [n]
+
+
+@njit(cache=True)
+def hold_way(
+    graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, free: IntArray
+) -> tuple[IntArray, float, float]:
+    """Free the edges of `way` [S] on the way home from `state`; write them to `free` [S].
+
+    Returns the states [n] whose edges have a risk above `trusted`, and the risks of the way: the
+    sum over its edges, infinite without a way home, and the largest lower bound (`least`) of one.
+    """
+    held, total, worst = [np.int64(0) for _ in range(0)], 0.0, 0.0
+    for _ in range(len(way) + 1):
+        if at_home(homes, state):
+            return np.array(held), total * (1.0 + len(way) * 2.0**-52), worst
+        a = way[state]
+        if a < 0:
+            break
+        free[state] = a
+        if graph.blocked[state, a] > trusted:
+            held.append(np.int64(state))
+        total += graph.blocked[state, a]
+        edge = state * graph.dest.shape[1] + a
+        k = np.searchsorted(graph.bounded, edge)
+        is_bounded = k < len(graph.bounded) and graph.bounded[k] == edge
+        worst = max(worst, graph.least[k] if is_bounded else graph.blocked[state, a])
+        state = graph.dest[state, a]
+    return np.array(held), np.inf, 1.0
+
+
+@njit(cache=True)
+def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float, float, int]:
+    """Return the key of a state by its best edge, and the edge; infinite and −1 if it has none."""
+    free, added, steps, _ = keys
+    up, best, end = 1.0 + 2.0**-51, -1, -1
+    least_r, least_n = np.inf, np.inf
+    for a in range(graph.dest.shape[1]):
+        t, p, q = graph.dest[state, a], graph.success[state, a], graph.blocked[state, a]
+        r = added[t]
+        if t == state or r == np.inf or p < MIN_SUCCESS:
+            continue
+        if q > 0.0 and free[state] != a:
+            r = (r + q) * up
+        if r > most or r > least_r:
+            continue
+        n = steps[t] + 1.0 / p
+        better = (r, n) < (least_r, least_n)
+        if r == least_r and n == least_n:  # a tie
+            better = (added[t], steps[t], t) < (added[end], steps[end], end)
+        if better:
+            least_r, least_n, best, end = r, n, a, t
+    return least_r, least_n, best
+
+
+@njit(cache=True)
+def start_keys(
+    graph: Graph,
+    way: IntArray,
+    trusted: float,
+    homes: IntArray,
+    state: int,
+    keys: Keys,
+) -> tuple[IntArray, float, float]:
+    """Prepare `keys` for `settle`: only homes have a way. Returns what `hold_way` does.
+
+    The edges of `way` [S] with a risk of at most `trusted` are free, and those on its way home from
+    `state`.
+    """
+    free, added, steps, choice = keys
+    for s in range(len(way)):
+        a = way[s]
+        free[s] = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+        added[s], steps[s], choice[s] = np.inf, np.inf, -1
+    for h in homes:
+        added[h], steps[h] = 0.0, 0.0
+    return hold_way(graph, way, trusted, homes, state, free)
+
+
+@njit(cache=True)
+def free_again(
+    graph: Graph,
+    way: IntArray,
+    trusted: float,
+    homes: IntArray,
+    state: int,
+    suspects: IntArray,
+    relied: IntArray,
+    free: IntArray,
+) -> tuple[IntArray, IntArray, float, float]:
+    """Bring the `free` [S] edges up to date; return the states [m] to settle again.
+
+    `suspects` [n] are the states whose edges or whose entry in `way` [S] may have changed, and
+    those that `hold_way` returned last. `relied` [n] are further states whose edges may not be
+    free any more, because `trusted` has changed. Also returns what `hold_way` does.
+    """
+    found = [np.int64(s) for s in suspects]
+    for s in suspects:
+        a = way[s]
+        free[s] = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+    for s in relied:
+        a = way[s]
+        now = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+        if free[s] != now:
+            free[s] = now
+            found.append(np.int64(s))
+    s = state
+    for _ in range(len(way) + 1):
+        if at_home(homes, s) or way[s] < 0:
+            break
+        if free[s] != way[s]:
+            found.append(np.int64(s))
+        s = graph.dest[s, way[s]]
+    held, risk, worst = hold_way(graph, way, trusted, homes, state, free)
+    return np.array(found), held, risk, worst
+
+
+@njit(cache=True)
+def settle(
+    graph: Graph,
+    homes: IntArray,
+    most: float,
+    until: float,
+    suspects: IntArray,
+    waiting: Waiting,
+    keys: Keys,
+) -> Waiting:
+    """Find the ways home that add the least risk, over reversed edges.
+
+    An edge adds its `blocked`; `free` edges add nothing. Ways that add more than `most` are left
+    out. `suspects` [n] and `waiting` are the states whose keys may not agree with their edges. The
+    keys of all states with a risk of at most `until` are found, and those of other states are known
+    to be larger. Returns the states that have to wait.
+    """
+    free, added, steps, choice = keys
+    heap, late = [(0.0, 0.0, np.int64(0))], [(0.0, 0.0, np.int64(0))]
+    heap.pop()
+    late.pop()
+    for i in range(len(waiting.state)):
+        late_or_now(heap, late, until, waiting.risk[i], waiting.steps[i], waiting.state[i])
+    for s in suspects:
+        if not at_home(homes, s):
+            r, n, a = best_edge(graph, keys, s, most)
+            if r != added[s] or n != steps[s] or a != choice[s]:
+                if (added[s], steps[s]) < (r, n):
+                    r, n = added[s], steps[s]
+                late_or_now(heap, late, until, r, n, s)
+    up = 1.0 + 2.0**-51
+    while heap:
+        risk, taken, s = heappop(heap)
+        r, n, a = best_edge(graph, keys, s, most)
+        was = added[s], steps[s]
+        if (r, n) == was and a == choice[s]:
+            continue
+        least = (r, n) if (r, n) < was else was
+        if (risk, taken) < least:
+            late_or_now(heap, late, until, least[0], least[1], s)
+            continue
+        if (r, n) <= was:
+            added[s], steps[s], choice[s] = r, n, a
+        else:
+            added[s], steps[s], choice[s] = np.inf, np.inf, -1
+            if a >= 0:
+                late_or_now(heap, late, until, r, n, s)
+        if (r, n) == was:
+            continue
+        for e in range(graph.first[s], graph.first[s + 1]):
+            p, b = np.int64(graph.source[e]), graph.action[e]
+            q, r, n = graph.blocked[p, b], added[s], np.inf
+            if r < np.inf and graph.success[p, b] >= MIN_SUCCESS:
+                if q > 0.0 and free[p] != b:
+                    r = (r + q) * up
+                n = steps[s] + 1.0 / graph.success[p, b]
+            else:
+                r = np.inf
+            if r > most:
+                r, n = np.inf, np.inf
+            if (added[p], steps[p]) < (r, n):
+                if choice[p] != b:
+                    continue
+                r, n = added[p], steps[p]
+            if r < np.inf and not at_home(homes, p):
+                late_or_now(heap, late, until, r, n, p)
+    risks, further, states = np.empty(len(late)), np.empty(len(late)), np.empty(len(late), np.int64)
+    for i in range(len(late)):
+        risks[i], further[i], states[i] = late[i]
+    return Waiting(risks, further, states)
+
+
+@njit(cache=True)
+def late_or_now(
+    heap: list[tuple[float, float, np.int64]],
+    late: list[tuple[float, float, np.int64]],
+    until: float,
+    risk: float,
+    steps: float,
+    state: Any,
+) -> None:
+    """Add a state with its key to the heap, or to those that wait if the risk exceeds `until`."""
+    if risk <= until:
+        heappush(heap, (risk, steps, np.int64(state)))
+    else:
+        late.append((risk, steps, np.int64(state)))
+
+
 @njit(cache=True)
 def with_way(
     graph: Graph, way: IntArray, free: IntArray, choice: IntArray, homes: IntArray, state: int
 ) -> tuple[IntArray, float]:
-    """Return `way` [S] with the actions of `choice` [S] on its way home, and the risk these add.
+    """Return the states [n] on the way home by `choice` [S] that have another edge in `way` [S].
 
-    `free` [S] edges add nothing. The risk is infinite where `choice` does not lead home.
+    Also return the risk that the way adds: `free` [S] edges add nothing; it is infinite where
+    `choice` does not lead home.
     """
-    is_home, longer, risk = mask_of(len(choice), homes), way.copy(), 0.0
+    changed, risk = [np.int64(0) for _ in range(0)], 0.0
     for _ in range(len(choice) + 1):
-        if is_home[state]:
-            return longer, risk * (1.0 + len(choice) * 2.0**-52)
+        if at_home(homes, state):
+            return np.array(changed), risk * (1.0 + len(choice) * 2.0**-52)
         a = choice[state]
         if a < 0:
             break
-        longer[state] = a
+        if way[state] != a:
+            changed.append(np.int64(state))
         if free[state] != a:
             risk += graph.blocked[state, a]
         state = graph.dest[state, a]
-    return longer, np.inf
+    return np.array(changed), np.inf
+
+
+@njit(cache=True)
+def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
+    """Return the risk [n] of the ways home by `choice` [S] from some states, free edges included.
+
+    It is infinite where there is no way.
+    """
+    total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
+    found, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
+    for i in range(len(states)):
+        s = np.int64(states[i])
+        while not is_known[s]:
+            if at_home(homes, s) or choice[s] < 0:
+                total[s], is_known[s] = 0.0 if at_home(homes, s) else np.inf, True
+                break
+            path.append(s)
+            s = np.int64(graph.dest[s, choice[s]])
+        while path:
+            before, s = total[s], path.pop()
+            q = graph.blocked[s, choice[s]]
+            total[s], is_known[s] = (before + q) * (1.0 + 2.0**-51) if q > 0.0 else before, True
+        found[i] = total[states[i]]
+    return found
 
 
 @njit(cache=True)

@@ -12,11 +12,13 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
+from homeward.shared import LazyArrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from homeward.arrays import IntArray
+    from homeward.shared import Shared
 
 
 MAX_FREE_SHARE = 1e-3
@@ -31,8 +33,8 @@ class Tally(NamedTuple):
     draws: int = 0  # number of estimates, each in fresh worlds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Account:
+@dataclass(frozen=True, eq=False)
+class Account(LazyArrays):
     """The edges that a run relies on to return to one home, and what it has spent and used."""
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
@@ -40,6 +42,33 @@ class Account:
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
     used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
     tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
+
+    def __post_init__(self) -> None:
+        self._defer("way")
+
+    @property
+    def version(self) -> Shared:
+        """The version of `way`; accounts share its array."""
+        version: Shared = self.__dict__["_sources"]["way"]
+        return version
+
+    def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Account:
+        """Return the account with other `actions` [n] in the states `at` [n], and other fields."""
+        way: Any = self.version.changed(at, actions) if len(at) else self.version
+        return replace(self, way=way, spent=spent, **other)
+
+    def changes(self, before: Account) -> tuple[IntArray, IntArray]:
+        """Return the states [n], ascending, in which `way` differs from an earlier account's.
+
+        Also return its actions [n] there.
+        """
+        at = before.version.changes_to(self.version)
+        if at is None:
+            at = np.flatnonzero(before.way != self.way)
+        at = np.sort(at)
+        actions = self.version.at(at)
+        differ = before.version.at(at) != actions
+        return at[differ], actions[differ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +120,8 @@ class Held:
         """Return the changes since `before` as a JSON value."""
         ways = []
         for old, new in zip(before.accounts, self.accounts, strict=True):
-            at = np.flatnonzero(old.way != new.way)
-            ways.append([at.tolist(), new.way[at].tolist()])
+            at, actions = new.changes(old)
+            ways.append([at.tolist(), actions.tolist()])
         value: dict[str, Any] = {
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
@@ -128,10 +157,11 @@ class Held:
             uses = value.get("used") or [()] * len(before.accounts)
             accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
             for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
-                way = old.way.copy()
-                way[np.array(at, np.intp)] = actions
-                used = tuple(map(float, used))
-                accounts.append(replace(old, way=frozen(way), spent=float(spent), used=used))
+                if len(at) and not 0 <= min(at) <= max(at) < len(old.way):
+                    raise IndexError(f"a state is outside 0..{len(old.way) - 1}")
+                where, told = np.array(at, np.int64), np.array(actions, np.int32)
+                account = old.after(where, told, float(spent), used=tuple(map(float, used)))
+                accounts.append(account)
             for k, tally in enumerate(value.get("sampled", ())):
                 total, spread, draws = tally
                 found_tally = Tally(float(total), float(spread), int(draws))

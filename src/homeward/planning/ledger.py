@@ -28,7 +28,7 @@ preferred; where it exceeds a limit, the one that uses least is taken.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,17 +38,23 @@ from homeward.planning.graph import (
     MIN_SUCCESS,
     NO_REACH,
     Reach,
+    total_risks,
     used_by,
     ways_home,
     with_way,
 )
 from homeward.planning.held import Account
+from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.planning.graph import Graph
+    from homeward.shared import Shared
+
+    Edges: TypeAlias = tuple[IntArray, IntArray]
+    """States [n] and actions [n]."""
 
 BUDGET_TOLERANCE = 1e-9
 """Probability that may be spent beyond 1 − δ: an allowance for rounding."""
@@ -63,16 +69,17 @@ MAX_TRUSTED_SHARE = 0.1
 class Ways(NamedTuple):
     """A way home from each state, by one return policy."""
 
+    graph: Graph  # the graph, with the risks that count
+    homes: IntArray  # [n] home states
     added: FloatArray  # risk [S] that the way would add; infinite where there is none
-    total: FloatArray  # its risk [S] with the edges that are relied on already
-    steps: FloatArray  # its expected steps [S]; with limits, shares of what is left
     choice: IntArray  # its first action [S]; −1 at home and where there is no way
     need: FloatArray  # what it uses of each limited amount [K, S]
 
     @property
     def value(self) -> FloatArray:
         """Lower bound [S] on the probability of coming home."""
-        return np.clip(1.0 - self.total, 0.0, 1.0)
+        total = total_risks(self.graph, self.choice, self.homes, np.arange(len(self.choice)))
+        return np.clip(1.0 - total, 0.0, 1.0)
 
     def kept_to(self, left: FloatArray) -> Ways:
         """Return the ways with an infinite risk where they use more than is `left` [K]."""
@@ -81,15 +88,17 @@ class Ways(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The ways home from everywhere, as a ledger sees them."""
+    """The ways home from everywhere, as a ledger sees them; they change with the next survey."""
 
     account: Account  # what is held, after bad news has been dealt with
     left: float  # probability that may still be spent
     lost: bool  # whether there is surely no way home left
     graph: Graph  # the graph, with the risks that count for this ledger
+    relied: IntArray  # [n] states with an edge that is relied on, ascending
     free: IntArray  # edges [S] that can be used at no charge
     safest: Ways  # the ways that add the least risk, within the limits
     shortest: Ways | None = None  # the ways that use least, where a limit may need them
+    search: Search | None = None  # with which the ways are kept; None if they are limited
 
     @property
     def added(self) -> FloatArray:
@@ -190,33 +199,52 @@ class Ledger:
         nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
         if self.is_limited:
             graph = first_attempts(graph, self.reach(graph.dest.shape, nothing))
-        way, _, risk = self._new_way(graph, state)
+        edges, choice, risk = self._new_way(graph, state, 1.0)
         if 0.0 < risk < np.inf:
-            risk = min(risk, 1.0 - self.bounds(belief, graph, way)[0][0])
-        return Account(way, min(1.0, risk), used=used)
+            risk = min(risk, 1.0 - self.bounds(belief, graph, (edges, choice[edges]))[0][0])
+        return nothing.after(edges, choice[edges], min(1.0, risk))
 
     def survey(
-        self, graph: Graph, account: Account, state: int, belief: Any = None, *, whole: bool = False
+        self,
+        graph: Graph,
+        account: Account,
+        state: int,
+        belief: Any = None,
+        *,
+        whole: bool = False,
+        share: float = np.inf,
+        kept: KeptWays | None = None,
+        number: int = 0,
+        risks: Shared | None = None,
     ) -> Survey:
         """Find the ways home; if the held one has become doubtful, look for a better one.
 
-        Ways that cost more than the remaining budget are left out, unless `whole`. A `belief` that
-        knows how likely edges work together makes charges smaller.
+        Ways that cost more than the budget are left out, unless `whole`; ways that cost more than
+        the fraction `share` of the remaining budget may have to wait. A `belief` that knows how
+        likely edges work together makes charges smaller. The ways are written to budget `number` of
+        `kept`. Without limits, they are brought up to date from the version `risks` of the graph's
+        risks.
         """
+        kept = KeptWays(1, len(graph.dest)) if kept is None else kept
         lost = False
         if self.is_limited:
             graph = first_attempts(graph, self.reach(graph.dest.shape, account))
         for known in (False, True):
             left = max(0.0, self.budget - account.spent)
-            trusted = MAX_TRUSTED_SHARE * left
-            most = 1.0 if whole or lost else left
-            free, risk, worst, added, total, steps, choice, need = ways_home(
-                graph, account.way, trusted, self.homes, state, most, False
-            )
-            ways = Ways(added, total, steps, choice, need)
-            survey = Survey(account, left, lost, graph, free, ways)
+            trusted, everything = MAX_TRUSTED_SHARE * left, whole or lost
             if self.is_limited:
-                survey = self._within(survey, trusted, state, most)
+                most = 1.0 if everything else left
+                survey, risk, worst = self._limited(graph, account, trusted, state, most)
+                survey = survey._replace(left=left, lost=lost)
+                kept.added[number] = survey.added
+            else:
+                most = 1.0 if everything else self.budget
+                search = Search(graph, risks, account, trusted, self.homes, state, most)
+                until = np.inf if everything or share == np.inf else share * left
+                keys, risk, worst = kept.find(number, search, until)
+                ways = Ways(graph, self.homes, keys.added, keys.choice, NO_REACH.home)
+                held = account, left, lost, graph, kept.relied[number], keys.free
+                survey = Survey(*held, ways, None, search)
             if known or risk <= trusted:
                 break
             account, lost = self._after_bad_news(survey, state, risk, worst, belief)
@@ -224,31 +252,48 @@ class Ledger:
                 break
         return survey
 
+    def _limited(
+        self, graph: Graph, account: Account, trusted: float, state: int, most: float
+    ) -> tuple[Survey, float, float]:
+        """Return the ways home within the limits, and the risks of the held one."""
+        given = graph, account.way, trusted, self.homes, state, most
+        free, risk, worst, added, _, _, choice, need = ways_home(*given, False)
+        safest, left = Ways(graph, self.homes, added, choice, need), graph.reach.left
+        fits, shortest = safest.kept_to(left), None
+        if not (fits.added == safest.added).all():
+            _, _, _, added, _, _, choice, need = ways_home(*given, True)
+            shortest = Ways(graph, self.homes, added, choice, need).kept_to(left)
+        relied = np.flatnonzero(account.way >= 0)
+        survey = Survey(account, 1.0, False, graph, relied, free, fits, shortest)
+        return survey, risk, worst
+
     def pay(self, survey: Survey, state: int, action: int, belief: Any = None) -> Account:
         """Return the account after an action: the way home from its destination may add edges."""
         account, there = survey.account, int(survey.graph.dest[state, action])
         if survey.lost or there == state:
             return account
         ways = survey.safest if survey.shortest is None else survey.ways_from(there)
-        choice = ways.choice
-        way, cost = with_way(survey.graph, account.way, survey.free, choice, self.homes, there)
+        given = survey.free, ways.choice, self.homes, there
+        edges, cost = with_way(survey.graph, account.way, *given)
+        more = edges, ways.choice[edges]
         if 0.0 < cost < np.inf:
-            way, cost = self._sharper(survey, there, choice, belief, way, cost)
-        return replace(account, way=frozen(way), spent=min(1.0, account.spent + cost))
+            more, cost = self._sharper(survey, there, ways.choice, belief, more, cost)
+        return account.after(*more, min(1.0, account.spent + cost))
 
     def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
         """Return the survey's lower bounds [S] on coming home, sharper in `state`."""
         nothing, ways = np.full_like(survey.free, -1), survey.ways_from(state)
-        way, risk = with_way(survey.graph, nothing, nothing, ways.choice, self.homes, state)
+        edges, risk = with_way(survey.graph, nothing, nothing, ways.choice, self.homes, state)
         value = ways.value
-        if risk < np.inf:
-            value[state] = max(value[state], self.bounds(belief, survey.graph, way)[0][0])
+        if 0.0 < risk < np.inf:
+            bounds = self.bounds(belief, survey.graph, (edges, ways.choice[edges]))
+            value[state] = max(value[state], bounds[0][0])
         return value
 
     def bounds(
-        self, belief: Any, graph: Graph, *ways: IntArray
+        self, belief: Any, graph: Graph, *ways: Edges
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return bounds (low, high) on the probability that all edges of each way [S] work.
+        """Return bounds (low, high) on the probability that all edges of each way work.
 
         They are 0 and 1 if the belief does not know how likely edges work together.
         """
@@ -267,19 +312,26 @@ class Ledger:
         state: int,
         choice: IntArray,
         belief: Any,
-        way: IntArray,
+        more: Edges,
         cost: float,
-    ) -> tuple[IntArray, float]:
-        """Return the way [S] and the cost of adding `choice` [S] from `state` to what is free.
+    ) -> tuple[Edges, float]:
+        """Return the changed edges and the cost of adding `choice` [S] from `state`.
 
-        Both are as given unless the probability that all edges work says that it costs less.
+        Both are as given unless the probability that all edges work says that it costs less. Then
+        edges that are not free are dropped.
         """
-        free = survey.free
-        other, _ = with_way(survey.graph, free, free, choice, self.homes, state)
-        if not self._is_sure(belief):
-            return way, cost
-        exact = lost_by_adding(belief, _sets(survey.graph, (free, other)))
-        return (other, exact) if exact < cost else (way, cost)
+        if not self._is_sure(belief) or (belief is None and cost <= 1.0):
+            return more, cost
+        free, relied = survey.free, survey.relied
+        edges, _ = with_way(survey.graph, free, free, choice, self.homes, state)
+        kept = relied[free[relied] >= 0]
+        rest = np.setdiff1d(kept, edges, assume_unique=True)
+        other = np.append(rest, edges), np.append(free[rest], choice[edges])
+        exact = lost_by_adding(belief, _sets(survey.graph, ((kept, free[kept]), other)))
+        if exact >= cost:
+            return more, cost
+        dropped = np.setdiff1d(relied[free[relied] < 0], edges, assume_unique=True)
+        return _changed(edges, choice, dropped), exact
 
     def _after_bad_news(
         self, survey: Survey, state: int, held: float, worst: float, belief: Any
@@ -291,49 +343,44 @@ class Ledger:
         works with probability ≥ 1 − risk, the old one with probability ≤ 1 − `worst`. A risk of 1
         or more does not prove that a way is lost; an edge that surely never works does.
         """
-        account = survey.account
-        new, choice, risk = self._new_way(survey.graph, state)
+        account, free, relied = survey.account, survey.free, survey.relied
+        new, choice, risk = self._new_way(survey.graph, state, 1.0 if worst >= 1.0 else held)
         if risk >= 1.0 and worst >= 1.0:
             return account, True
         if risk >= held:
             return account, False
-        both, adding = with_way(survey.graph, account.way, survey.free, choice, self.homes, state)
+        edges, adding = with_way(survey.graph, account.way, free, choice, self.homes, state)
+        both = edges, choice[edges]
         both, adding = self._sharper(survey, state, choice, belief, both, adding)
-        low, high = self.bounds(belief, survey.graph, survey.free, new)
+        kept = relied[free[relied] >= 0]
+        pair = (kept, free[kept]), (new, choice[new])
+        low, high = self.bounds(belief, survey.graph, *pair)
         alone = max(0.0, min(risk - worst, high[0] - low[1]))
         if min(adding, alone) > survey.left:
             return account, False
-        way, cost = (frozen(both), adding) if adding <= alone else (new, alone)
-        return replace(account, way=way, spent=min(1.0, account.spent + cost)), False
+        dropped = np.setdiff1d(relied, new, assume_unique=True)
+        more, cost = (both, adding) if adding <= alone else (_changed(new, choice, dropped), alone)
+        return account.after(*more, min(1.0, account.spent + cost)), False
 
-    def _new_way(self, graph: Graph, state: int) -> tuple[IntArray, IntArray, float]:
-        """Return the best way home [S] from a state, all best first actions [S], and its risk.
+    def _new_way(self, graph: Graph, state: int, most: float) -> tuple[IntArray, IntArray, float]:
+        """Return the states [n] of the best way home, best first actions [S] on it, and its risk.
 
-        No edge is relied on yet. The risk is infinite if no way is within the limits.
+        No edge is relied on yet. The risk is infinite if it exceeds `most`, or if no way is within
+        the limits.
         """
-        nothing: IntArray = frozen(np.full(len(graph.dest), -1, np.int32))
-        free, _, _, added, total, steps, choice, need = ways_home(
-            graph, nothing, 0.0, self.homes, state, 1.0, False
-        )
-        ways = Ways(added, total, steps, choice, need)
+        nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
+        account, most = Account(nothing), min(most, 1.0)
         if self.is_limited:
-            survey = Survey(Account(nothing), 1.0, False, graph, free, ways)
-            ways = self._within(survey, 0.0, state, 1.0).ways_from(state)
-        if ways.added[state] == np.inf:
-            return nothing, ways.choice, np.inf
-        way, _ = with_way(graph, nothing, nothing, ways.choice, self.homes, state)
-        return frozen(way), ways.choice, float(ways.total[state])
-
-    def _within(self, survey: Survey, trusted: float, state: int, most: float) -> Survey:
-        """Return the survey with the ways within the limits, and those that use least if needed."""
-        safest, left = survey.safest, survey.graph.reach.left
-        kept = safest.kept_to(left)
-        if (kept.added == safest.added).all():
-            return survey
-        given = survey.graph, survey.account.way, trusted, self.homes, state, most
-        _, _, _, added, total, steps, choice, need = ways_home(*given, True)
-        shortest = Ways(added, total, steps, choice, need).kept_to(left)
-        return survey._replace(safest=kept, shortest=shortest)
+            ways = self._limited(graph, account, 0.0, state, 1.0)[0].ways_from(state)
+            added, choice = ways.added, ways.choice
+        else:
+            search = Search(graph, None, account, 0.0, self.homes, state, most)
+            _, added, _, choice = KeptWays(1, len(nothing)).find(0, search, np.inf)[0]
+        if added[state] == np.inf:
+            return NO_STATES, choice, np.inf
+        edges, _ = with_way(graph, nothing, nothing, choice, self.homes, state)
+        risk = total_risks(graph, choice, self.homes, np.array([state]))
+        return edges, choice, float(risk[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -347,13 +394,22 @@ class Limits:
     pace: FloatArray  # [S, A] cost of an attempt by the share of the run's limits that it uses
 
 
-def _sets(graph: Graph, ways: Sequence[IntArray]) -> MoveSets:
-    """Return the doubtful edges of each way [S] as sets of moves."""
-    edges = [np.flatnonzero((w >= 0) & (graph.blocked[np.arange(len(w)), w] > 0.0)) for w in ways]
-    states = np.concatenate(edges)
-    actions = np.concatenate([w[e] for w, e in zip(ways, edges, strict=True)])
-    first = np.cumsum([0, *map(len, edges)])
-    return MoveSets(first, states.astype(np.int64), actions.astype(np.int64))
+def _sets(graph: Graph, ways: Sequence[Edges]) -> MoveSets:
+    """Return the doubtful edges of each way as sets of moves, by ascending states."""
+    sets = []
+    for states, actions in ways:
+        order = np.argsort(states)
+        states, actions = states[order], actions[order]
+        doubtful = graph.blocked[states, actions] > 0.0
+        sets.append((states[doubtful], actions[doubtful]))
+    first = np.cumsum([0, *(len(states) for states, _ in sets)])
+    states, actions = (np.concatenate(part).astype(np.int64) for part in zip(*sets, strict=True))
+    return MoveSets(first, states, actions)
+
+
+def _changed(edges: IntArray, choice: IntArray, dropped: IntArray) -> Edges:
+    """Return the changes that add `edges` [n] by `choice` [S] and drop those of other states."""
+    return np.append(edges, dropped), np.append(choice[edges], np.full(len(dropped), -1, np.int32))
 
 
 def first_attempts(graph: Graph, reach: Reach) -> Graph:

@@ -3,13 +3,15 @@
 `homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
 defines gains. A path [n] has the states from the current one to the target, both included; it is
 empty if there is no target. Where amounts are limited, an edge costs its `pace` instead of a step.
+Searches write to a `Scratch` and clean what they wrote, so that they cost what they visit, however
+large the map is.
 """
 
 from __future__ import annotations
 
 import math
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,8 +21,71 @@ from homeward.bonuses import Looks
 from homeward.planning.graph import MIN_SUCCESS, affords
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.planning.graph import Graph
+
+
+class Shares(NamedTuple):
+    """The fraction of each remaining budget that a way home from a state would spend."""
+
+    added: FloatArray  # [K, S] risk that the way home would add
+    left: FloatArray  # [K] remaining budget, above 0; −1 if the budget does not count
+
+    def at(self, states: IntArray) -> FloatArray:
+        """Return the largest share [n] of a remaining budget in some states [n]."""
+        return shares_at(self, np.ascontiguousarray(states, np.int64))
+
+    @classmethod
+    def given(cls, share: FloatArray) -> Shares:
+        """Return shares with these values [S]."""
+        return cls(share[None], np.ones(1))
+
+
+@njit(cache=True)
+def share_of(shares: Shares, state: int) -> float:
+    """Return the largest share of a remaining budget that a way home from a state would spend."""
+    most = 0.0
+    for k in range(len(shares.left)):
+        if shares.left[k] > 0.0:
+            most = max(most, shares.added[k, state] / shares.left[k])
+    return most
+
+
+@njit(cache=True)
+def shares_at(shares: Shares, states: IntArray) -> FloatArray:
+    """Return the largest share [n] of a remaining budget in some states [n]."""
+    found = np.empty(len(states))
+    for i in range(len(states)):
+        found[i] = share_of(shares, states[i])
+    return found
+
+
+class Scratch(NamedTuple):
+    """Arrays [S] that searches write to; between searches they have the values given here."""
+
+    steps: FloatArray  # infinite
+    worst: FloatArray  # infinite
+    looked: FloatArray  # 0; [2S], whose second half counts visits
+    before: IntArray  # −1
+    is_done: BoolArray  # False
+    ends: IntArray  # 0
+    visited: IntArray  # undefined
+
+    @classmethod
+    def of(cls, states: int) -> Scratch:
+        """Return arrays for a number of states."""
+        far = np.full(states, np.inf), np.full(states, np.inf)
+        before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
+        ends, visited = np.zeros(states, np.int8), np.empty(states, np.int32)
+        return cls(*far, np.zeros(2 * states), before, done, ends, visited)
+
+
+@njit(cache=True)
+def clean(scratch: Scratch, count: int) -> None:
+    """Undo a search that reached `count` states."""
+    for s in scratch.visited[:count]:
+        scratch.steps[s] = scratch.worst[s] = np.inf
+        scratch.before[s], scratch.is_done[s] = -1, False
 
 
 @njit(cache=True)
@@ -50,12 +115,6 @@ def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
     if not hides or looks.ground.size == 0 or (r == row and c == column):
         return True
     return bool(sees(looks.ground, row, column, looks.mast, looks.down[k], looks.right[k]))
-
-
-@njit(cache=True)
-def unlooked(looks: Looks) -> FloatArray:
-    """Return `looked` [S] before any look; [2S] where visits gain."""
-    return np.zeros(len(looks.amount) + len(looks.visit))
 
 
 @njit(cache=True)
@@ -97,7 +156,7 @@ def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> Non
 
 @njit(cache=True)
 def follow(
-    graph: Graph, path: IntArray, looks: Looks, along: bool, extra: float
+    graph: Graph, path: IntArray, looks: Looks, along: bool, extra: float, scratch: Scratch
 ) -> tuple[IntArray, float, float]:
     """Return the likeliest action [n − 1] on each leg of a path [n], the gain and the steps.
 
@@ -108,7 +167,7 @@ def follow(
     """
     actions, steps = np.full(len(path) - 1, -1, np.int32), extra
     used = np.zeros(len(graph.reach.left))
-    looked, gain = unlooked(looks), 0.0
+    looked, gain = scratch.looked, 0.0
     everywhere = graph.allowed.shape[0] == 1
     for k in range(len(path) - 1):
         s, best = path[k], 0.0
@@ -125,13 +184,18 @@ def follow(
         if along:
             gain += gain_at(path[k + 1], looks, looked, True)
             look_from(path[k + 1], looks, looked, False)
-    return actions, gain if along else gain_at(path[-1], looks, looked, True), steps
+    if along:
+        for s in path[1:]:
+            look_from(s, looks, looked, True)
+    else:
+        gain = gain_at(path[-1], looks, looked, True)
+    return actions, gain, steps
 
 
 @njit(cache=True)
 def search_outward(
     graph: Graph,
-    share: FloatArray,
+    shares: Shares,
     free: float,
     toll: float,
     state: int,
@@ -139,35 +203,35 @@ def search_outward(
     extra: float,
     power: float,
     limit: FloatArray,
-) -> tuple[int, float, float, IntArray]:
+    highest: float,
+    scratch: Scratch,
+) -> tuple[IntArray, float, float]:
     """Find the state that maximises gain / steps**power, by a search outward from `state`.
 
-    `share` [S] is risk / remaining budget; states with share > 1 are not entered. The gain of a
-    state is reduced by toll · max(0, largest share on the path − free). A look takes `extra` steps
+    The gain of a state is reduced by toll · max(0, largest share on the path − free). States are
+    not entered if that exceeds any gain, or if their share is above 1. A look takes `extra` steps
     after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are upper bounds on
-    gains; they are lowered to the gains found with nothing hidden. The search stops at the distance
-    beyond which no state can be the best. Returns the state (−1 if none), its gain and steps, and
-    predecessors [S].
+    gains; they are lowered to the gains found with nothing hidden. `highest` is an upper bound on
+    all gains: the search stops at the distance beyond which no state can be the best. Returns the
+    path to the state (empty if there is none), its gain and its steps.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
-    states, actions = dest.shape
-    steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
-    done, looked, worst = np.zeros(states, np.bool_), unlooked(looks), np.zeros(states)
-    steps[state], heap = 0.0, [(0.0, np.int64(state))]
+    steps, worst, looked, before, is_done, _, visited = scratch
+    steps[state], worst[state], heap = 0.0, 0.0, [(0.0, np.int64(state))]
+    visited[0], count = state, 1
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
     reach = graph.reach
-    used = np.zeros((states if len(reach.left) else 1, len(reach.left)))
-    highest = limit.max()
+    used = np.zeros((len(dest) if len(reach.left) else 1, len(reach.left)))
     while heap:
         s = int(heappop(heap)[1])
-        if done[s]:
+        if is_done[s]:
             continue
-        done[s] = True
+        is_done[s] = True
         n = (steps[s] + extra) ** power
         if n > 0.0:
             if highest <= rate * n:
                 break
-            if limit[s] > rate * n:
+            if limit[s] - toll * worst[s] > rate * n:
                 gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
                 if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
@@ -176,52 +240,60 @@ def search_outward(
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
                     best_steps = steps[s] + extra
-        for a in range(actions):
+        for a in range(dest.shape[1]):
             t, p = dest[s, a], success[s, a]
-            risk = max(worst[s], share[t] - free)
-            if done[t] or p < MIN_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
-                continue
-            if allowed.shape[0] > 1 and not allowed[s, a]:
+            if is_done[t] or p < MIN_SUCCESS or (allowed.shape[0] > 1 and not allowed[s, a]):
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
             away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
             if away < steps[t]:
-                steps[t], before[t], worst[t] = away, s, risk
+                share = share_of(shares, t)
+                if share > 1.0 or toll * (share - free) >= highest:
+                    continue
+                if steps[t] == np.inf:
+                    visited[count] = t
+                    count += 1
+                steps[t], before[t], worst[t] = away, s, max(worst[s], share - free)
                 if len(reach.left):
                     used[t] = used[s] + reach.use[:, s, a]
                 heappush(heap, (away, np.int64(t)))
-    return best, best_gain, best_steps, before
+    path = path_to(before, state, best)
+    clean(scratch, count)
+    return path, best_gain, best_steps
 
 
 @njit(cache=True)
 def best_per_risk(
-    graph: Graph, risk: FloatArray, floor: float, state: int, looks: Looks, extra: float
+    graph: Graph,
+    shares: Shares,
+    floor: float,
+    state: int,
+    looks: Looks,
+    extra: float,
+    scratch: Scratch,
 ) -> tuple[IntArray, float, float, float, float, float]:
     """Find the state with the most gain per unit of risk, by a search outward from `state`.
 
-    The risk of a path is the largest `risk` [S] of its states. Each state is reached by the path
+    The risk of a path is the largest share of its states. Each state is reached by the path
     with the least risk and, among these, with the fewest steps. States whose path has a risk above
     1, or whose gain per step is below `floor`, are excluded. Returns the path to the state, its
     gain, steps and risk; then the least risk among the states that only their risk excludes, and
     the gain there.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
-    states, actions = dest.shape
-    steps, worst = np.full(states, np.inf), np.full(states, np.inf)
-    before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
-    looked = unlooked(looks)
+    steps, worst, looked, before, is_done, _, visited = scratch
     steps[state], worst[state] = 0.0, 0.0
-    heap = [(0.0, 0.0, np.int64(state))]
+    heap, visited[0], count = [(0.0, 0.0, np.int64(state))], state, 1
     best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
     over_risk, over_gain = np.inf, 0.0
     everywhere, reach = allowed.shape[0] == 1, graph.reach
-    used = np.zeros((states if len(reach.left) else 1, len(reach.left)))
+    used = np.zeros((len(dest) if len(reach.left) else 1, len(reach.left)))
     while heap:
         s = int(heappop(heap)[2])
-        if done[s]:
+        if is_done[s]:
             continue
-        done[s] = True
+        is_done[s] = True
         n = steps[s] + extra
         if n > 0.0:
             gain = gain_at(s, looks, looked, True)
@@ -232,44 +304,50 @@ def best_per_risk(
                 elif gain > per_risk * worst[s] or best < 0:
                     best, best_gain, best_steps, best_risk = s, gain, n, worst[s]
                     per_risk = gain / worst[s] if worst[s] > 0.0 else np.inf
-        for a in range(actions):
+        for a in range(dest.shape[1]):
             t, p = dest[s, a], success[s, a]
-            if done[t] or p < MIN_SUCCESS or risk[t] == np.inf:
+            if is_done[t] or p < MIN_SUCCESS or not (everywhere or allowed[s, a]):
                 continue
-            if not everywhere and not allowed[s, a]:
+            risk = share_of(shares, t)
+            if risk == np.inf:
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
             away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
-            r = max(worst[s], risk[t])
+            r = max(worst[s], risk)
             if (r, away) < (worst[t], steps[t]):
+                if steps[t] == np.inf:
+                    visited[count] = t
+                    count += 1
                 worst[t], steps[t], before[t] = r, away, s
                 if len(reach.left):
                     used[t] = used[s] + reach.use[:, s, a]
                 heappush(heap, (r, away, np.int64(t)))
     path = path_to(before, state, best)
+    clean(scratch, count)
     return path, best_gain, best_steps, best_risk, over_risk, over_gain
 
 
 @njit(cache=True)
 def look_ahead(
     graph: Graph,
-    share: FloatArray,
+    shares: Shares,
     free: float,
     state: int,
     looks: Looks,
     price: float,
     width: int,
     depth: int,
+    scratch: Scratch,
 ) -> tuple[IntArray, float, float]:
     """Find the path that maximises gain − price · steps, by beam search.
 
-    The gain is the joint gain of looks along the path. States with a `share` [S] above `free` are
-    not entered. The search keeps the `width` best paths of each length up to `depth`, at most two
+    The gain is the joint gain of looks along the path. States with a share above `free` are not
+    entered. The search keeps the `width` best paths of each length up to `depth`, at most two
     of them with the same end. Returns the path [n] from `state`, its gain and its expected steps.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
-    states, actions = dest.shape
+    actions = dest.shape[1]
     room = width * depth + 1
     place, parent = np.empty(room, np.int64), np.empty(room, np.int64)
     gain, steps = np.zeros(room), np.zeros(room)
@@ -278,7 +356,7 @@ def look_ahead(
     most = width * actions
     to, of = np.empty(most, np.int64), np.empty(most, np.int64)
     told, taken, worth = np.empty(most), np.empty(most), np.empty(most)
-    looked, ends = unlooked(looks), np.zeros(states, np.int8)
+    looked, ends = scratch.looked, scratch.ends
     everywhere, reach = allowed.shape[0] == 1, graph.reach
     used, uses = np.zeros((room, len(reach.left))), np.zeros((most, len(reach.left)))
     for _ in range(depth):
@@ -290,7 +368,7 @@ def look_ahead(
                 j = parent[j]
             for a in range(actions):
                 t, p = dest[s, a], success[s, a]
-                if t == s or p < MIN_SUCCESS or share[t] > free:
+                if t == s or p < MIN_SUCCESS or share_of(shares, t) > free:
                     continue
                 if not everywhere and not allowed[s, a]:
                     continue
@@ -331,7 +409,7 @@ def look_ahead(
 @njit(cache=True)
 def best_path(
     graph: Graph,
-    share: FloatArray,
+    shares: Shares,
     free: float,
     toll: float,
     state: int,
@@ -340,9 +418,11 @@ def best_path(
     power: float,
     limit: FloatArray,
     floor: float,
+    highest: float,
     beam_price: float,
     width: int,
     depth: int,
+    scratch: Scratch,
 ) -> tuple[IntArray, float, float, bool]:
     """Return the path to the best state of `search_outward`, or a better path of `look_ahead`.
 
@@ -350,13 +430,14 @@ def best_path(
     `floor`; its price per step is `beam_price` · gain / steps. Returns the path, its gain, its
     steps, and whether the gain is that of all looks along the path.
     """
-    place, gain, steps, before = search_outward(
-        graph, share, free, toll, state, looks, extra, power, limit
+    path, gain, steps = search_outward(
+        graph, shares, free, toll, state, looks, extra, power, limit, highest, scratch
     )
-    path = path_to(before, state, place)
     price = beam_price * (gain / steps)
-    if place >= 0 and width > 0 and gain / steps >= floor:
-        near, told, taken = look_ahead(graph, share, free, state, looks, price, width, depth)
+    if len(path) and width > 0 and gain / steps >= floor:
+        near, told, taken = look_ahead(
+            graph, shares, free, state, looks, price, width, depth, scratch
+        )
         if len(near) > 1 and told - price * taken > gain - price * steps:
             return near, told, taken, True
     return path, gain, steps, False
@@ -378,13 +459,14 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 @njit(cache=True)
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
     """Return the looks with `amount` [S] as the remaining gain of each cell."""
-    shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit = looks
-    return Looks(shape, down, right, weight, amount, logarithmic, action, ground, mast, done, visit)
+    shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit, _, _ = looks
+    rest = action, ground, mast, done, visit, np.nan, np.nan
+    return Looks(shape, down, right, weight, amount, logarithmic, *rest)
 
 
 @njit(cache=True)
 def told_nearby(
-    graph: Graph, share: FloatArray, free: float, state: int, looks: Looks, radius: float
+    graph: Graph, shares: Shares, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
     """Return the amount [S] of each cell that can be seen within `radius` steps; 0 for others."""
     dest, success, allowed = graph.dest, graph.success, graph.allowed
@@ -400,7 +482,7 @@ def told_nearby(
         take(s, looks, rest, looks.amount)
         for a in range(actions):
             t, p = dest[s, a], success[s, a]
-            if done[t] or p < MIN_SUCCESS or share[t] > free:
+            if done[t] or p < MIN_SUCCESS or share_of(shares, t) > free:
                 continue
             if allowed.shape[0] > 1 and not allowed[s, a]:
                 continue
@@ -413,7 +495,7 @@ def told_nearby(
 @njit(cache=True)
 def best_tour(
     graph: Graph,
-    share: FloatArray,
+    shares: Shares,
     free: float,
     state: int,
     looks: Looks,
@@ -421,10 +503,11 @@ def best_tour(
     width: int,
     radius: float,
     return_price: float,
+    scratch: Scratch,
 ) -> tuple[IntArray, float, float]:
     """Find the first stop of the cheapest tour, for gains that come only once.
 
-    States with a `share` [S] above `free` are not entered. The candidates are the `width` states
+    States with a share above `free` are not entered. The candidates are the `width` states
     with the largest gain / steps**power. From a candidate, a tour continues to the next best state
     by the same measure until it has seen all cells near the first candidate: those that can be seen
     within its distance plus `radius` steps. The cost of a tour is its steps, with the first leg
@@ -434,45 +517,48 @@ def best_tour(
     better. Returns the path to the first stop, its gain and its steps.
     """
     states = len(graph.dest)
-    entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered
-    most = np.full(states, looks.amount.max() * len(looks.weight))
-    limit, looked = most.copy(), unlooked(looks)
+    is_open = np.empty((1, states))
+    for s in range(states):
+        is_open[0, s] = 0.0 if share_of(shares, s) <= free else 2.0  # 2: never entered
+    entered = Shares(is_open, np.ones(1))
+    highest = looks.amount.max() * len(looks.weight)
+    most = np.full(states, highest)
+    limit, looked = most.copy(), scratch.looked
     near, opens = looks.amount, looks.amount
-    best, best_gain, best_steps = -1, 0.0, 1.0
-    best_before: IntArray = np.full(states, -1, np.int32)
+    best: IntArray = np.empty(0, np.int64)
+    best_gain, best_steps = 0.0, 1.0
     missed, least = np.inf, np.inf
     for i in range(width):
-        target, gain, steps, before = search_outward(
-            graph, entered, 0.0, 0.0, state, looks, 0.0, power, limit
+        first, gain, steps = search_outward(
+            graph, entered, 0.0, 0.0, state, looks, 0.0, power, limit, highest, scratch
         )
-        if target < 0:
+        if len(first) == 0:
             break
-        limit[target] = 0.0
+        limit[first[-1]] = 0.0
         if i == 0:
-            near = told_nearby(graph, share, free, state, looks, steps + radius)
+            near = told_nearby(graph, shares, free, state, looks, steps + radius)
             opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
             for s in range(states):
                 if near[s] > 0.0:
                     opens[s] = gain_at(s, beyond, looked, True)
         left, bounds = near.copy(), most.copy()
-        s, t, there, way = state, target, steps, before
+        path, there = first, steps
         length, opened, later = 0.0, 0.0, 0.0
-        while t >= 0 and (steps + length < least or missed > 0.0):
+        while len(path) and (steps + length < least or missed > 0.0):
             length += there
-            new = take(t, looks, left, opens)
-            u = t
-            while u != s:
+            new = 0.0
+            for u in path[:0:-1]:
                 new += take(u, looks, left, opens)
-                u = way[u]
-            opened, later, s = opened + new, later + new * length, t
-            t, _, there, way = search_outward(
-                graph, entered, 0.0, 0.0, s, left_of(looks, left), 0.0, power, bounds
+            opened, later = opened + new, later + new * length
+            rest = left_of(looks, left)
+            path, _, there = search_outward(
+                graph, entered, 0.0, 0.0, path[-1], rest, 0.0, power, bounds, highest, scratch
             )
         cost = steps + length
         if opened > 0.0:
             cost += return_price * (length - later / opened)
-        rest = left.sum()
-        if (rest, cost) < (missed, least):
-            best, best_gain, best_steps, best_before = target, gain, steps, before
-            missed, least = rest, cost
-    return path_to(best_before, state, best), best_gain, best_steps
+        unseen = left.sum()
+        if (unseen, cost) < (missed, least):
+            best, best_gain, best_steps = first, gain, steps
+            missed, least = unseen, cost
+    return best, best_gain, best_steps

@@ -13,6 +13,7 @@ import numpy as np
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.errors import InvalidProblemError
+from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.words import EVALUATORS, VERDICTS
@@ -78,10 +79,15 @@ class Evidence(Sequence[ActionEvidence]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CriterionEvidence(CriterionClaims):
+class CriterionEvidence(CriterionClaims, LazyArrays):
     """The bounds that a plan proves for one criterion, and its return policy."""
 
     span: float = 1.0  # expected steps until recall
+
+    def __post_init__(self) -> None:
+        CriterionClaims.__post_init__(self)
+        names = ("way_home", "return_policy")
+        self._defer(*(name for name in names if isinstance(getattr(self, name), Deferred)))
 
     @property
     def kept(self) -> bool:
@@ -107,11 +113,17 @@ class CriterionEvidence(CriterionClaims):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Plan(PlanClaims):
+class Plan(PlanClaims, LazyArrays):
     """One decision, its policies, and the values and bounds that they prove."""
 
     criteria: tuple[CriterionEvidence, ...]
     proposal: Proposal | None = None  # what the rate explorer pursues
+
+    def __post_init__(self) -> None:
+        if isinstance(self.outbound, Deferred):
+            self._defer("outbound", "kept_outbound")
+        else:
+            PlanClaims.__post_init__(self)
 
     @property
     def keeps_all(self) -> bool:

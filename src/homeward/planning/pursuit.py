@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
 from homeward.planning.plan import CriterionEvidence, Evidence, Plan, Verdict
 from homeward.safety import StayInside
+from homeward.shared import Deferred
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -36,18 +37,21 @@ def plan_of(
     model: Model,
     state: int,
     proposal: Proposal,
-    policy: IntArray,
+    action: int,
+    policy: Callable[[], IntArray],
     paid: Sequence[Account],
-    homes: Sequence[tuple[FloatArray, IntArray]],
-    facts: Callable[[], tuple[FloatArray, FloatArray, FloatArray]],
+    homes: Sequence[tuple[Any, Any]],
+    facts: Callable[[], tuple[Model, FloatArray, FloatArray, FloatArray]],
     method: str = "rate",
 ) -> Plan:
-    """Return the plan that pursues a proposal by an outbound `policy` [S].
+    """Return the plan that pursues a proposal by an `action`.
 
-    For each budget, `paid` is the account after the action, and `homes` is the bound [S] on coming
-    home with the return policy [S]. `facts` computes for each action the best rate [A] that starts
+    `policy` computes the outbound policy [S]. For each budget, `paid` is the account after the
+    action, and `homes` is the bound [S] on coming home with the return policy [S], as arrays or
+    `Deferred`. `facts` computes the mean model and, for each action, the best rate [A] that starts
     with it, the bounds [K, S] on coming home, and the share [A] of the budget that it would spend.
     """
+    states = model.states
     kept, criteria = zip(task.ledgers, homes, paid, strict=True), []
     for criterion in task.planner.criteria:
         if isinstance(criterion, StayInside):  # no action that might leave the set is taken
@@ -58,8 +62,8 @@ def plan_of(
                 kept_bound=1.0,
                 multiplier=0.0,
                 home=np.empty(0, np.int32),
-                way_home=np.zeros(model.states),
-                return_policy=np.full(model.states, -1, np.int32),
+                way_home=cast("FloatArray", Deferred(lambda: np.zeros(states))),
+                return_policy=cast("IntArray", Deferred(lambda: np.full(states, -1, np.int32))),
                 kind="stay",
                 allowed=criterion.mask((model.states, model.actions)),
             )
@@ -78,21 +82,22 @@ def plan_of(
                 evaluator=task.evaluator,
             )
         criteria.append(evidence)
+    outbound: Any = Deferred(lambda: policy()[None])
     kind = Correction.MOVES if isinstance(model, Moves) else Correction.GENERAL
     return Plan(
         state=state,
-        action=int(policy[state]),
+        action=action,
         status=Status.OPTIMAL,
         weights=np.ones(1),
-        outbound=policy[None],
+        outbound=outbound,
         exploration_value=proposal.rate,
         upper_bound=proposal.rate,
         gap=0.0,
         kept_weights=np.ones(1),
-        kept_outbound=policy[None],
+        kept_outbound=outbound,
         kept_value=proposal.rate,
         criteria=tuple(criteria),
-        evidence=Evidence(lambda: _action_evidence(task, model, state, int(policy[state]), facts)),
+        evidence=Evidence(lambda: _action_evidence(task, state, action, facts)),
         correction=task.planner.correction or kind,
         discount=task.planner.discount,
         method=method,
@@ -108,13 +113,12 @@ def plan_of(
 
 def _action_evidence(
     task: Task,
-    model: Model,
     state: int,
     action: int,
-    facts: Callable[[], tuple[FloatArray, FloatArray, FloatArray]],
+    facts: Callable[[], tuple[Model, FloatArray, FloatArray, FloatArray]],
 ) -> tuple[ActionEvidence, ...]:
     """Return for each action the best rate that starts with it, and the ways home after it."""
-    rates, homes, share = facts()
+    model, rates, homes, share = facts()
     leaving = model.leaving(state)
     ways = model.ahead(state, homes.reshape(-1, model.states))
     found = []

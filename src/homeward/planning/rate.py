@@ -30,14 +30,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import LookingBonus, checked_bonus, once
 from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import best_path, best_per_risk, best_tour, follow, search_outward
+from homeward.planning.kept_ways import KeptWays
+from homeward.planning.outward import (
+    Scratch,
+    Shares,
+    best_path,
+    best_per_risk,
+    best_tour,
+    follow,
+    search_outward,
+)
 from homeward.planning.pursuit import Limit, plan_of
+from homeward.shared import Deferred
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.bonuses import Looks
     from homeward.models import Moves
     from homeward.planning.graph import Graph
@@ -77,9 +88,16 @@ class View(NamedTuple):
     graph: Graph  # the mean graph, its risks and the edges that may be taken
     state: int  # where the explorer is
     surveys: tuple[Survey, ...]  # the ways home of each ledger
-    share: FloatArray  # largest share [S] of a remaining budget that a way home would spend
+    shares: Shares  # the shares of the remaining budgets that ways home would spend
     whole: Looks  # all looks, whatever their risk
+    total: float  # the remaining gain of these
+    highest: float  # upper bound on the gain of one
     bonus: FloatArray | None  # [S, A] if learning takes an action, 0 if that is not allowed
+
+    @property
+    def share(self) -> FloatArray:
+        """Largest share [S] of a remaining budget that a way home would spend."""
+        return self.shares.at(np.arange(len(self.graph.dest)))
 
     def looks(self, most: float) -> Looks:
         """Return the looks that need at most the fraction `most` of each remaining budget.
@@ -98,6 +116,8 @@ class RateSearch:
     task: Task
     looks_ahead: ClassVar[bool] = True  # whether to compare the best place with near paths
     _bounds: FloatArray | None = None  # [S] upper bounds on gains; kept, since gains only shrink
+    _scratch: Scratch | None = None
+    _kept: KeptWays | None = None
 
     def choose(
         self, belief: Any, model: Moves, state: int, held: Held, *, learn: bool = True
@@ -108,10 +128,8 @@ class RateSearch:
         without `learn`.
         """
         task = self.task
-        allowed = EVERYWHERE if task.allowed is None else task.allowed
-        graph = graph_of(belief, model, task.planner.correction, allowed)
-        view = self.view(belief, model, graph, state, held)
-        limit = Limit(view.whole.total)
+        view = self.view(belief, model, state, held)
+        limit = Limit(view.total)
         found = self.still(held.proposal, view)
         most = MAX_FREE_SHARE if found is None else found.max_share
         if held.remaining - limit.left >= task.floor:  # there was news
@@ -126,23 +144,18 @@ class RateSearch:
             slow = 0.0 if found is None else found.rate
             found, limit = self.risky(view)
             if found is None:  # to report the risk of going on
-                _, limit = self.risky(self.view(belief, model, graph, state, held, whole=True))
+                new = RateSearch(task)
+                _, limit = new.risky(new.view(belief, model, state, held, whole=True))
             limit, most = limit._replace(rate=slow), 1.0
-        kept, sharp = (
-            [*zip(task.ledgers, view.surveys, strict=True)],
-            belief if task.is_sharp else None,
-        )
+        kept = [*zip(task.ledgers, view.surveys, strict=True)]
+        sharp = belief if task.is_sharp else None
         accounts = tuple(survey.account for survey in view.surveys)
         if found is None or not learn:
             found = self.homeward(view)
             if found is None:
                 return None, accounts, limit
-        if "stay" not in model.memo:  # an action that stays in every state; 0 if there is none
-            stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
-            model.memo["stay"] = int(stays.argmax())
-        policy = np.full(model.states, model.memo["stay"], np.int32)
-        actions, *_ = follow(graph, np.array(found.path), view.whole, False, 0.0)
-        policy[list(found.path[:-1])] = actions
+        path = np.array(found.path)
+        actions, *_ = follow(view.graph, path, view.whole, False, 0.0, self.scratch)
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
         paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
         after = zip(kept, paid, strict=True)
@@ -159,66 +172,104 @@ class RateSearch:
                 a if x.limits else x.pay(survey, state, action, sharp)
                 for (x, survey), a in zip(kept, accounts, strict=True)
             )
-        policy[state] = action
+        rate = found.rate
 
-        def facts() -> tuple[FloatArray, FloatArray, FloatArray]:
-            rates = self.rates(view)
-            rates[action] = found.rate
-            whole = self.view(belief, model, graph, state, held, whole=True)
-            homes = np.array([survey.ways_from(state).value for survey in whole.surveys])
-            return rates, homes, view.share[model.dest[state]]
+        # A plan may live longer than the arrays of the belief: it finds them again when asked.
+        def policy() -> IntArray:
+            graph = belief.mean()
+            if "stay" not in graph.memo:  # an action that stays in every state; 0 if there is none
+                stays = (graph.dest == np.arange(graph.states)[:, None]).all(axis=0)
+                graph.memo["stay"] = int(stays.argmax())
+            told = np.full(graph.states, graph.memo["stay"], np.int32)
+            told[path[:-1]] = actions
+            told[state] = action
+            return told
 
-        homes = []
-        for ledger, survey in kept:
-            ways = survey.safest if survey.shortest is None else survey.ways_from(state)
-            doubtful = ways.total[state] > 0.0
-            value = ledger.value(survey, state, sharp) if doubtful else ways.value
-            homes.append((value, ways.choice))
-        return plan_of(task, model, state, found, policy, paid, homes, facts), paid, limit
+        def home(k: int) -> tuple[Deferred, Deferred]:
+            def survey() -> Survey:
+                new = RateSearch(task)
+                view = new.view(belief, belief.mean(), state, held)
+                new.complete(view)
+                return view.surveys[k]
+
+            value = Deferred(lambda: task.ledgers[k].value(survey(), state, sharp))
+            return value, Deferred(lambda: survey().ways_from(state).choice)
+
+        def facts() -> tuple[Moves, FloatArray, FloatArray, FloatArray]:
+            new, mean = RateSearch(task), belief.mean()
+            view = new.view(belief, mean, state, held)
+            new.complete(view)
+            rates, share = new.rates(view), view.shares.at(mean.dest[state])
+            rates[action] = rate
+            whole = new.view(belief, mean, state, held, whole=True)
+            values = np.array([survey.ways_from(state).value for survey in whole.surveys])
+            return mean, rates, values, share
+
+        homes = [home(k) for k in range(len(paid))]
+        return plan_of(task, model, state, found, action, policy, paid, homes, facts), paid, limit
+
+    @property
+    def scratch(self) -> Scratch:
+        """The arrays of the searches; `view` makes them once."""
+        assert self._scratch is not None
+        return self._scratch
 
     def view(
-        self,
-        belief: Any,
-        model: Moves,
-        graph: Graph,
-        state: int,
-        held: Held,
-        *,
-        whole: bool = False,
+        self, belief: Any, model: Moves, state: int, held: Held, *, whole: bool = False
     ) -> View:
         """Return the search problem in `state`, with the return paths within the budgets.
 
         With `whole`, return paths that exceed the budgets are found too.
         """
-        share, surveys = np.zeros(model.states), []
-        sharp = belief if self.task.is_sharp else None
-        for ledger, account in zip(self.task.ledgers, held.accounts, strict=True):
-            survey = ledger.survey(graph, account, state, sharp, whole=whole)
-            surveys.append(survey)
-            if not survey.lost:
-                np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
+        task, correction, bonus = self.task, self.task.planner.correction, self.task.planner.bonus
+        allowed = EVERYWHERE if task.allowed is None else task.allowed
+        graph = graph_of(belief, model, correction, allowed)
+        if self._kept is None:
+            self._kept = KeptWays(len(task.ledgers), model.states)
+            self._scratch = Scratch.of(model.states)
+        surveys, sharp = [], belief if task.is_sharp else None
+        usual = correction in (None, Correction.MOVES)
+        risks = getattr(belief, "risks", None) if usual else None
+        if isinstance(bonus, LookingBonus):
+            looks, masked = bonus.looks(belief), None
+        else:
+            given = checked_bonus(bonus, belief, model.reward)
+            looks, masked = once(given), np.where(graph.allowed, given, 0.0)
+        total, share = looks.total, np.inf
+        highest = looks.highest
+        if not whole:  # beyond this share, the toll exceeds any gain
+            share = MAX_FREE_SHARE
+            if not looks.make_tour or any(ledger.limits for ledger in task.ledgers):
+                share += 1.0 if highest >= total else 1.001 * highest / total
+            share = share if held.proposal is None else max(share, held.proposal.max_share)
+        for k, (ledger, account) in enumerate(zip(task.ledgers, held.accounts, strict=True)):
+            kept: Any = {"kept": self._kept, "number": k, "risks": risks, "share": share}
+            surveys.append(ledger.survey(graph, account, state, sharp, whole=whole, **kept))
+        left = [-1.0 if survey.lost else max(survey.left, MIN_LEFT) for survey in surveys]
+        for k, (ledger, survey) in enumerate(zip(task.ledgers, surveys, strict=True)):
             if ledger.limits is not None:
                 graph = graph._replace(reach=ledger.outward(survey))
                 if survey.lost:
-                    share[:] = np.inf
-        bonus = self.task.planner.bonus
-        if isinstance(bonus, LookingBonus):
-            return View(graph, state, tuple(surveys), share, bonus.looks(belief), None)
-        given = checked_bonus(bonus, belief, model.reward)
-        masked = np.where(graph.allowed, given, 0.0)
-        return View(graph, state, tuple(surveys), share, once(given), masked)
+                    self._kept.added[k], left[k] = np.inf, 1.0
+        shares = Shares(self._kept.added, np.array(left))
+        return View(graph, state, tuple(surveys), shares, looks, total, highest, masked)
 
     def best(self, view: View) -> Proposal | None:
         """Return the proposal with the best rate of gain minus toll; None if there is none."""
-        graph, share, state, looks = view.graph, view.share, view.state, view.looks(MAX_FREE_SHARE)
-        free, along = MAX_FREE_SHARE, False
+        graph, shares, state, looks = (
+            view.graph,
+            view.shares,
+            view.state,
+            view.looks(MAX_FREE_SHARE),
+        )
+        free, along, scratch = MAX_FREE_SHARE, False, self.scratch
         if looks.make_tour and not len(graph.reach.left):  # first by moves that surely work
             count, radius, price = TOUR_CANDIDATES, TOUR_RADIUS, TOUR_RETURN_PRICE
             sure = np.where(graph.blocked <= MAX_TOUR_RISK, graph.success, 0.0)
             for success in (frozen(sure), graph.success):
                 edges = graph._replace(success=success)
                 path, gain, steps = best_tour(
-                    edges, share, free, state, looks, TOUR_POWER, count, radius, price
+                    edges, shares, free, state, looks, TOUR_POWER, count, radius, price, scratch
                 )
                 if len(path):
                     break
@@ -228,22 +279,25 @@ class RateSearch:
             width = max(4, min(BEAM_WIDTH, BEAM_WIDTH * 9 // len(looks.weight)))
             path, gain, steps, along = best_path(
                 graph,
-                share,
+                shares,
                 free,
-                view.whole.total,
+                view.total,
                 state,
                 looks,
                 looks.extra_steps,
                 1.0 if looks.logarithmic else TOUR_POWER,
                 self._bounds,
                 self.task.floor,
+                view.highest,
                 BEAM_PRICE,
                 width if self.looks_ahead and looks.logarithmic else 0,
                 BEAM_DEPTH,
+                scratch,
             )
         if not len(path):
             return None
-        return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)
+        share = float(shares.at(path).max())
+        return Proposal(tuple(path.tolist()), gain, steps, share, along)
 
     def homeward(self, view: View) -> Proposal | None:
         """Return the held way home where the whole run is limited; None at home and elsewhere.
@@ -260,19 +314,34 @@ class RateSearch:
                 return Proposal(tuple(path), 0.0, float(len(path) - 1))
         return None
 
+    def complete(self, view: View) -> None:
+        """Find the ways home that had to wait, whatever they cost."""
+        assert self._kept is not None
+        for k, survey in enumerate(view.surveys):
+            if survey.search is not None:
+                self._kept.extend(k, survey.search, np.inf)
+
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
         """Return the proposal with the most gain per risk within the budgets, and the limit."""
-        remaining, share = view.whole.total, view.share
+        remaining, scratch = view.total, self.scratch
+        self.complete(view)
         for looks in (view.looks(1.0), view.looks(np.inf)):
             path, gain, steps, risk, over, over_gain = best_per_risk(
-                view.graph, share, self.task.floor, view.state, looks, looks.extra_steps
+                view.graph,
+                view.shares,
+                self.task.floor,
+                view.state,
+                looks,
+                looks.extra_steps,
+                scratch,
             )
             if not len(path):
                 if over < np.inf:
                     return None, Limit(remaining, over_gain, over)
                 continue
             if looks.extra_steps:
-                there = share[view.graph.dest[path[-1], looks.action[path[-1]]]]
+                end = view.graph.dest[path[-1], looks.action[path[-1]]]
+                there = float(view.shares.at(np.array([end]))[0])
                 if there > 1.0:  # the place can be afforded, the action there can't
                     return None, Limit(remaining, gain, float(there))
                 risk = max(risk, there)
@@ -288,26 +357,29 @@ class RateSearch:
         legs, extra = np.array(path), looks.extra_steps
         if len(path) == 1 and extra == 0.0:
             return None
-        if np.any(view.share[legs[1:]] > held.max_share):
+        if np.any(view.shares.at(legs[1:]) > held.max_share):
             return None
-        _, gain, steps = follow(view.graph, legs, looks, held.along, extra)
+        scratch = self.scratch
+        _, gain, steps = follow(view.graph, legs, looks, held.along, extra, scratch)
         now = Proposal(path, gain, steps, held.share, held.along)
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
         """Return the best rate [A] of a path that starts with each action; 0 if there is none."""
-        graph, share, looks = view.graph, view.share, view.looks(MAX_FREE_SHARE)
-        found = np.zeros(graph.dest.shape[1])
-        for a, there in enumerate(graph.dest[view.state].tolist()):
-            p = graph.success[view.state, a]
-            if p >= MIN_SUCCESS and there != view.state and share[there] <= 1.0:
+        graph, shares, looks = view.graph, view.shares, view.looks(MAX_FREE_SHARE)
+        found, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
+        scratch = self.scratch
+        total, highest = looks.total, looks.highest
+        for a, share in enumerate(shares.at(ends)):
+            p, there = graph.success[view.state, a], int(ends[a])
+            if p >= MIN_SUCCESS and there != view.state and share <= 1.0:
                 bounds, extra = np.full(len(looks.amount), np.inf), looks.extra_steps + 1.0 / p
-                outward = looks.total, there, looks, extra, 1.0, bounds
+                outward = total, there, looks, extra, 1.0, bounds, highest, scratch
                 reach = graph.reach
                 if len(reach.left):
                     left = frozen(reach.left - reach.use[:, view.state, a])
                     reach = reach._replace(left=left)
                 after = graph._replace(reach=reach)
-                _, gain, steps, _ = search_outward(after, share, MAX_FREE_SHARE, *outward)
+                _, gain, steps = search_outward(after, shares, MAX_FREE_SHARE, *outward)
                 found[a] = gain / steps
         return found

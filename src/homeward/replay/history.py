@@ -219,7 +219,7 @@ def _bytes(belief: Belief, before: Belief | None) -> int:
         return {id(value): value for value in found if isinstance(value, np.ndarray)}
 
     def versions(one: Any) -> dict[str, Shared]:
-        found: dict[str, Shared] = getattr(one, "__dict__", {}).get("_versions", {})
+        found: dict[str, Shared] = getattr(one, "__dict__", {}).get("_sources", {})
         return found
 
     shared, earlier = arrays(before), versions(before)

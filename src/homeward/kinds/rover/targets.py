@@ -18,7 +18,7 @@ from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
 from homeward.planning.graph import EVERYWHERE, graph_of
 from homeward.planning.guide import Guide
-from homeward.planning.outward import search_outward
+from homeward.planning.outward import Scratch, Shares, search_outward
 from homeward.planning.rate import MIN_LEFT, RateSearch
 from homeward.terrain.points import cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature
@@ -149,7 +149,8 @@ def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
     for ledger, account in zip(search.task.ledgers, held.accounts, strict=True):
         survey = replace(ledger, within=None, limits=None).survey(graph, account, state)
         np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
-    view = search.view(belief, model, graph, state, held)  # type: ignore[arg-type]
+    view = search.view(belief, model, state, held)  # type: ignore[arg-type]
+    search.complete(view)
     parts = {
         "unreachable": _found(free, np.zeros(len(share)), state),
         "outside": _found(graph, np.zeros(len(share)), state),
@@ -169,8 +170,10 @@ def _found(graph: Graph, share: FloatArray, state: int) -> BoolArray:
     """Return the mask [S] of the states that a search outward from `state` comes to."""
     here, states = np.zeros(1, np.int64), len(share)
     nothing = Looks.of((1, states), (here, here), np.ones(1), np.zeros(states), False)
-    bounds = np.full(states, np.inf)
-    *_, before = search_outward(graph, share, 0.0, 0.0, state, nothing, 0.0, 1.0, bounds)
-    found: BoolArray = before >= 0
-    found[state] = True
+    bounds, scratch = np.full(states, np.inf), Scratch.of(states)
+    scratch.visited[:] = state
+    given = graph, Shares.given(share), 0.0, 0.0, state, nothing, 0.0, 1.0
+    search_outward(*given, bounds, np.inf, scratch)
+    found = np.zeros(states, np.bool_)
+    found[scratch.visited] = True
     return found

@@ -1,0 +1,61 @@
+"""Checks that runs do not depend on what a step keeps for the next one.
+
+A run keeps arrays of beliefs, ways home and bounds from step to step, and repairs them. The same
+run is made again with everything from nothing at each step: every belief is made anew from its
+heights and attempts, and every decision is made by a new search. Both runs must be equal, bit by
+bit: the states, actions, proposals, accounts and what the plans show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from homeward.beliefs import TerrainBelief
+from homeward.planning.rate import RateSearch
+from lab.check.progress import setup_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.planning.explorer import Explorer
+
+SHOWN_STEPS = 16
+"""Steps between two plans whose evidence is compared."""
+
+
+def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Return the steps of a run, and the first step that differs from the run from nothing."""
+    kept, anew = (trace(cell, seed, from_nothing=choice) for choice in (False, True))
+    steps, differs = 0, None
+    for steps, (mine, other) in enumerate(zip(kept, anew, strict=True), start=1):
+        if mine != other:
+            differs = steps
+            break
+    return {"ground": cell["ground"], "steps": steps, "differs": differs}
+
+
+def trace(cell: dict[str, Any], seed: int, *, from_nothing: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield what is compared of each step; the last one has the end of the run."""
+    setup = setup_of(cell, seed)
+    explorer = cast("Explorer", setup.explorer())
+    while explorer.end is None and explorer.steps < setup.limit:
+        if from_nothing:
+            if isinstance(explorer.belief, TerrainBelief):
+                explorer.belief = replace(explorer.belief)
+            search = explorer.guide.search
+            if isinstance(search, RateSearch):
+                explorer.guide.search = type(search)(search.task)
+        step = explorer.step()
+        if step is None:
+            break
+        assert step.held is not None
+        shown: tuple[Any, ...] = ()
+        if step.number % SHOWN_STEPS == 0:
+            criteria = step.plan.criteria
+            fields = [(c.way_home.tobytes(), c.return_policy.tobytes()) for c in criteria]
+            shown = str(step.plan), fields
+        accounts = [(a.spent, a.way.tobytes()) for a in step.held.accounts]
+        held = step.held.proposal, step.held.remaining, step.held.idle
+        yield step.state, step.plan.action, accounts, held, shown
+    yield explorer.end, explorer.why()

@@ -1,0 +1,134 @@
+"""Ways home that are kept from step to step, and repaired where the belief or the account changed.
+
+Beliefs and accounts that share their arrays (`homeward.shared`) tell where they differ from those
+before. Others are searched from nothing at every step. Both give the same result, bit by bit. Ways
+are found only up to the risk that is asked for; the others wait.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from homeward.planning.graph import Keys, Waiting, free_again, settle, start_keys
+
+if TYPE_CHECKING:
+    from homeward.arrays import IntArray
+    from homeward.planning.graph import Graph
+    from homeward.planning.held import Account
+    from homeward.shared import Shared
+
+MAX_CHANGED_SHARE = 0.05
+"""Largest share of changed edges for which ways are repaired instead of searched again."""
+
+MAX_PARTS = 64
+"""Number of lists of waiting states from which they are merged, so that each has every state once.
+"""
+
+NO_STATES: IntArray = np.empty(0, np.int64)
+NOTHING_WAITS = Waiting(np.empty(0), np.empty(0), NO_STATES)
+
+
+class Search(NamedTuple):
+    """What the ways of one budget depend on."""
+
+    graph: Graph
+    risks: Shared | None  # version of the graph's `blocked`; None if it tells no changes
+    account: Account  # what is held
+    trusted: float  # risk up to which a held edge is free
+    homes: IntArray  # [n] ascending
+    state: int  # where the explorer is
+    most: float  # largest risk that a way home may add
+
+
+class _Known(NamedTuple):
+    """What the ways were found for; it holds no arrays of a belief."""
+
+    risks: Shared | None
+    way: Shared
+    trusted: float
+    most: float
+    held: IntArray  # [n] states on the held way whose edges are free only because of that
+
+
+class KeptWays:
+    """The ways home of each budget, [K, S] arrays, and what they were found for."""
+
+    def __init__(self, budgets: int, states: int) -> None:
+        shape = budgets, states
+        self.free, self.choice = np.empty(shape, np.int32), np.empty(shape, np.int32)
+        self.added, self.steps = np.empty(shape), np.empty(shape)
+        self.relied: list[IntArray] = [NO_STATES] * budgets  # ascending: where an edge is held
+        self._known: list[_Known | None] = [None] * budgets
+        self._later: list[list[tuple[float, Waiting]]] = [[] for _ in range(budgets)]
+
+    def find(self, k: int, search: Search, until: float) -> tuple[Keys, float, float]:
+        """Find the ways of budget `k` that add a risk of at most `until`.
+
+        Return them as views that change with the next search; and the risks of the held way home:
+        the sum over its edges and the largest lower bound of one.
+        """
+        graph, risks, account, trusted, homes, state, most = search
+        given = graph, account.way, trusted, homes, state
+        keys = Keys(self.free[k], self.added[k], self.steps[k], self.choice[k])
+        changes = self._changes(self._known[k], search)
+        if changes is None:
+            self.relied[k] = np.flatnonzero(account.way >= 0)
+            held, risk, worst = start_keys(*given, keys)
+            parts = [graph.source[graph.first[h] : graph.first[h + 1]] for h in homes]
+            suspects: IntArray = np.concatenate(parts).astype(np.int64)
+            self._later[k] = []
+        else:
+            known, edges, moved = changes
+            new = moved[account.way[moved] >= 0]
+            at = np.searchsorted(self.relied[k], new)
+            is_new = np.append(self.relied[k], -1)[at] != new
+            if is_new.any():
+                self.relied[k] = np.insert(self.relied[k], at[is_new], new[is_new])
+            suspects = np.concatenate([edges, moved, known.held])
+            more = NO_STATES if trusted == known.trusted else self.relied[k]
+            suspects, held, risk, worst = free_again(*given, suspects, more, keys.free)
+        self._known[k] = _Known(risks, account.version, trusted, most, held)
+        self.extend(k, search, until, suspects)
+        return keys, risk, worst
+
+    def extend(self, k: int, search: Search, until: float, suspects: IntArray = NO_STATES) -> None:
+        """Find more ways of budget `k`, with the search of the last `find`."""
+        until = 2.0 ** math.ceil(math.log2(until)) if 0.0 < until < np.inf else until
+        later, waiting = self._later[k], NOTHING_WAITS
+        due = [part for least, part in later if least <= until]
+        if due:
+            waiting = Waiting(*(np.concatenate(parts) for parts in zip(*due, strict=True)))
+            later[:] = [(least, part) for least, part in later if least > until]
+        graph, _, _, _, homes, _, most = search
+        keys = Keys(self.free[k], self.added[k], self.steps[k], self.choice[k])
+        late = settle(graph, homes, most, until, suspects, waiting, keys)
+        if len(late.state):
+            later.append((float(late.risk.min()), late))
+        if len(later) > MAX_PARTS:
+            parts = zip(*(part for _, part in later), strict=True)
+            risk, steps, state = (np.concatenate(part) for part in parts)
+            order = np.lexsort((steps, risk, state))
+            order = order[np.append(True, np.diff(state[order]) > 0)]
+            late = Waiting(risk[order], steps[order], state[order])
+            later[:] = [(float(late.risk.min()), late)]
+
+    def _changes(
+        self, known: _Known | None, search: Search
+    ) -> tuple[_Known, IntArray, IntArray] | None:
+        """Return what is known, the states [n] with changed edges, and those [m] with changed ways.
+
+        None if they are many or not known.
+        """
+        if known is None or known.risks is None or search.risks is None:
+            return None
+        if known.most != search.most:
+            return None
+        edges = known.risks.changes_to(search.risks)
+        moved = known.way.changes_to(search.account.version)
+        size = search.graph.dest.size
+        if edges is None or moved is None or len(edges) > MAX_CHANGED_SHARE * size:
+            return None
+        return known, np.unique(edges // search.graph.dest.shape[1]), np.sort(moved)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from homeward.planning.graph import Keys
+from homeward.planning.kept_ways import KeptWays
+from lab.check.locality import compare
+
+if TYPE_CHECKING:
+    from homeward.planning.kept_ways import Search
+
+ROVER = {"ground": "mars", "delta": 0.9, "side": 8, "limit": 40}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {**ROVER, "sensor": 1.5, "noise": 1e-4},
+        {**ROVER, "sensor": 0.0, "noise": 1e-2},
+        {**ROVER, "sensor": 5.0, "noise": 1e-4},
+        {"ground": "grid, walls .4", "delta": 0.9, "side": 8, "limit": 20},
+    ],
+)
+def test_runs_that_keep_what_did_not_change_are_those_from_nothing(cell: dict[str, object]) -> None:
+    found = compare(cell, 3)
+    assert found["differs"] is None
+    assert found["steps"] > 10
+
+
+def test_ways_that_are_not_repaired_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    find, done = KeptWays.find, set()
+
+    def forget(self: KeptWays, k: int, search: Search, until: float) -> Any:
+        if id(self) in done:
+            return Keys(self.free[k], self.added[k], self.steps[k], self.choice[k]), 0.0, 0.0
+        done.add(id(self))
+        return find(self, k, search, until)
+
+    monkeypatch.setattr(KeptWays, "find", forget)
+    assert compare({**ROVER, "sensor": 1.5, "noise": 1e-4}, 3)["differs"] is not None
