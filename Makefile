@@ -33,7 +33,7 @@ check: $(READY)  ## the laws behind the planner on random problems, each on a sm
 
 bench: $(READY)  ## times and ratios against peers, each on a small sample
 	$(BIN)/python -m lab bench planning --steps 10 --samples 1
-	$(BIN)/python -m lab bench scale --largest 110000
+	$(BIN)/python -m lab bench scale --largest 110000 --steps 50
 	$(BIN)/python -m lab bench peers --small
 	$(BIN)/python -m lab bench loops --steps 200
 	$(BIN)/python -m lab bench grid --steps 100

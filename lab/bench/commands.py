@@ -88,24 +88,64 @@ def planning(
 @app.command()
 def scale(
     largest: Annotated[int, typer.Option(help="Largest map, in cells.")] = 2_000_000,
+    steps: Steps = 200,
     as_json: Json = False,
 ) -> None:
-    """Measure time and memory of plans on maps of 5,000 to 2,000,000 cells, and fit exponents."""
-    from lab.bench.scale import SHAPES, exponent, measure
+    """Measure steps on maps of 5,000 to 2,000,000 cells, for three sensors, and fit exponents.
+
+    A step includes the world, the belief, the decision and the line of the record.
+    """
+    from lab.bench.scale import SENSORS, SHAPES, exponent, measure
 
     shapes = [shape for shape in SHAPES if shape[0] * shape[1] <= largest]
     if len(shapes) < 2:
         second = SHAPES[1][0] * SHAPES[1][1]
         raise InvalidInputError(f"the largest map is {largest} cells, expected {second} or more")
-    measure((20, 40))  # compiles
-    found = [measure(shape) for shape in track(shapes, "sizes", quiet=as_json)]
-    states = [row["states"] for row in found]
-    exponents = [exponent(states, [row[name] for row in found]) for name in ("warm_s", "cold_s")]
+    todo = [(shape, sensor) for sensor in SENSORS for shape in shapes]
+    measure((20, 40), "ring", 3)  # compiles
+    found = [measure(*case, steps) for case in track(todo, "maps", quiet=as_json)]
+    exponents, ratios = {}, {}
+    for sensor in SENSORS:
+        mine = [row for row in found if row["sensor"] == sensor]
+        times = [row["step_ms"] for row in mine]
+        exponents[sensor] = exponent([row["states"] for row in mine], times)
+        ratios[sensor] = times[-1] / times[0]
+    told = ", ".join(f"{sensor} {ratio:.1f}" for sensor, ratio in ratios.items())
+    columns = {key: key for key in found[0]}
     show(
-        {"rows": found, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
-        {"rows": "A decision at δ = .98, γ = .999"},
-        f"time grows as states^{exponents[0]:.2f} with and states^{exponents[1]:.2f} without a "
-        "warm start",
+        {
+            "rows": found if as_json else _table(found, columns),
+            "exponents": exponents,
+            "ratios": ratios,
+        },
+        {"rows": "A step at δ = .98"},
+        f"median step on the largest map over that on the smallest: {told}",
+        as_json,
+    )
+
+
+@app.command()
+def run(
+    rows: Annotated[int, typer.Option(help="Rows of cells.", min=2)] = 50,
+    columns: Annotated[int, typer.Option(help="Columns of cells.", min=2)] = 100,
+    steps: Steps = 15_000,
+    seeds: Annotated[int, typer.Option(help="Number of maps.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Explore whole maps with a sensor of the eight cells around, and of 100 m."""
+    from lab.bench.scale import explore
+
+    explore((20, 40), "ring", 3, 0)  # compiles
+    todo = [(sensor, seed) for sensor in ("ring", "100 m") for seed in range(seeds)]
+    found = [
+        explore((rows, columns), sensor, steps, seed)
+        for sensor, seed in track(todo, "runs", quiet=as_json)
+    ]
+    middle = median(row["median_ms"] for row in found)
+    show(
+        {"rows": found},
+        {"rows": f"Explorations of {rows} × {columns} cells at δ = .98"},
+        f"the median step takes {middle:.2f} ms",
         as_json,
     )
 

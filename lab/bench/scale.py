@@ -1,58 +1,112 @@
-"""How time and memory grow with the map: one cold and one warm decision per size."""
+"""What a step of the explorer costs on maps of growing size, and whole explorations.
+
+A step is everything from one action to the next: the world's answer, the update of the belief, the
+decision and the line of the record. Sensors reach the eight cells around the rover, 100 m, or the
+whole map. Maps are synthetic Mars; a start from which nothing can be explored is replaced by the
+next seed. Times are processor times.
+"""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from homeward.beliefs import Sensor
 from homeward.beliefs.grid_graph import grid_graph
-from homeward.bonuses import Information
+from homeward.beliefs.heights import entropy_reduction
+from homeward.bonuses import InformationGain
+from homeward.kinds.rover.kind import ROVER
+from homeward.kinds.rover.world import Rover
+from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
+from homeward.runs.log import to_line
+from homeward.runs.retracing import to_record
 from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
-from lab.bench.terrain import SENSOR, set_out
+from lab.bench.terrain import mars, quartiles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from homeward.beliefs.heights import TerrainBelief
 
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
-DISCOUNT = 0.999
+SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}
+"""Range of each sensor in m."""
+
+DELTA = 0.98
+MIN_STEPS = 20
+"""Steps that a start must allow."""
 
 
-def measure(shape: tuple[int, int]) -> dict[str, float]:
-    """Plan on one map without a warm start, then with one after a step.
+def explorer_of(shape: tuple[int, int], reach: float, seed: int) -> Explorer:
+    """Return an explorer in the middle of a map; making it computes the first mean model."""
+    belief, truth = mars(*shape, seed)
+    sensor = Sensor(range=reach)
+    rover = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, sensor, seed)
+    return Explorer(Planner(InformationGain(sensor), [ReturnHome(DELTA)]), belief, rover)
 
-    Return the number of states; the seconds ``cold_s`` from a belief to its plan, including mean
-    model and bonus; the seconds ``warm_s`` from the observation after a step to the next plan; and
-    the peak memory of a plan and of the map's graph, per state.
+
+def steps_of(explorer: Explorer, limit: int) -> Iterator[float]:
+    """Yield the seconds of each step, the line of the record included."""
+    before, began = explorer.held, time.process_time()
+    for step in explorer.explore(limit):
+        to_line(to_record(step, before, None, ROVER, 0))
+        before = explorer.held
+        yield time.process_time() - began
+        began = time.process_time()
+
+
+def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
+    """Return the cost of steps on one map: the first, later ones, and one from nothing.
+
+    ``first_s`` is from a belief to the first action, mean model included. ``cold_ms`` is a later
+    decision with everything from nothing. ``bytes_per_state`` is the peak memory of that decision
+    and of the map's graph.
     """
-    belief, world = set_out(shape, 0)
-    planner = Planner(Information(SENSOR), [ReturnHome(0.98)], DISCOUNT)
-    before = time.perf_counter()
-    plan = planner.plan(belief, world.state)
-    cold = time.perf_counter() - before
-    seen = world.act(plan.action)
-    before = time.perf_counter()
-    belief = belief.update(seen)
-    planner.plan(belief, world.state, previous=plan)
-    warm = time.perf_counter() - before
-
+    for seed in range(1, 9):
+        mars(*shape, seed)
+        began = time.process_time()
+        explorer = explorer_of(shape, SENSORS[sensor], seed)
+        made = time.process_time() - began
+        seconds = [*steps_of(explorer, steps)]
+        if len(seconds) >= min(steps, MIN_STEPS):
+            break
+    middle, low, high = (1e3 * t for t in quartiles(seconds[1:]))
+    times, states = [], shape[0] * shape[1]
+    for traced in (False, True):
+        if traced:
+            tracemalloc.start()
+        guide, belief = explorer.guide, replace(cast("TerrainBelief", explorer.belief))
+        assert guide.search is not None
+        guide.search = type(guide.search)(guide.search.task)
+        began = time.process_time()
+        guide.decide(belief, explorer.world.state, explorer.held)
+        times.append(time.process_time() - began)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     graph = grid_graph(*shape)
     kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
-    peak = 0
-    for previous in (None, plan):
-        belief = replace(belief)  # drops cached results
-        tracemalloc.start()
-        planner.plan(belief, world.state, previous=previous)
-        peak = max(peak, tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    states = shape[0] * shape[1]
-    found = {"states": states, "warm_s": warm, "cold_s": cold}
-    return {**found, "bytes_per_state": (peak + kept) / states}
+    found = {"sensor": sensor, "states": states, "steps": len(seconds), "step_ms": middle}
+    found |= {"quartiles_ms": [low, high], "first_s": made + seconds[0]}
+    return found | {"cold_ms": 1e3 * times[0], "bytes_per_state": (peak + kept) / states}
+
+
+def explore(shape: tuple[int, int], sensor: str, steps: int, seed: int) -> dict[str, Any]:
+    """Return how much a whole exploration learns per step and per second."""
+    explorer = explorer_of(shape, SENSORS[sensor], seed)
+    prior = explorer.belief
+    seconds = [*steps_of(explorer, steps)]
+    nats = entropy_reduction(cast("Any", prior), cast("Any", explorer.belief))
+    count, total = max(1, len(seconds)), max(sum(seconds), 1e-9)
+    found = {"sensor": sensor, "states": shape[0] * shape[1], "seed": seed, "steps": len(seconds)}
+    found |= {"end": str(explorer.end), "seconds": sum(seconds), "nats": nats}
+    found |= {"nats_per_step": nats / count, "nats_per_second": nats / total}
+    return found | {"median_ms": 1e3 * float(np.median(seconds or [np.nan]))}
 
 
 def exponent(states: Sequence[float], times: Sequence[float]) -> float:
