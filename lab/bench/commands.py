@@ -165,6 +165,24 @@ def loops(
 
 
 @app.command()
+def correlated(steps: Steps = 500, seed: Seed = 0, as_json: Json = False) -> None:
+    """Measure a step on 5,000 cells of correlated ground: an update by 9 cells, and one plan.
+
+    With OPENBLAS_NUM_THREADS=1 the processor time is that of one thread.
+    """
+    from lab.bench.correlated import measure
+
+    found = measure(steps, seed)
+    middle = found[0]["median"]
+    show(
+        {"rows": found},
+        {"rows": "ms per step"},
+        f"the median step takes {middle:.1f} ms of processor time",
+        as_json,
+    )
+
+
+@app.command()
 def grid(
     size: Annotated[int, typer.Option(help="Squares along each side.", min=2)] = 40,
     steps: Steps = 300,

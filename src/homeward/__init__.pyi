@@ -58,9 +58,11 @@ from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
 from .planning.planner import Planner as Planner
+from .safety import Allowance as Allowance
 from .safety import AtStep as AtStep
 from .safety import Criterion as Criterion
 from .safety import EarnAtLeast as EarnAtLeast
+from .safety import ReturnBefore as ReturnBefore
 from .safety import ReturnHome as ReturnHome
 from .safety import ReturnWithin as ReturnWithin
 from .safety import StayInside as StayInside

@@ -21,6 +21,8 @@ from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
@@ -69,6 +71,29 @@ class Looks(NamedTuple):
     mast: float = 0.0  # m, height of the sensor above the ground
     done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
 
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        offsets: Sequence[IntArray],
+        weight: FloatArray,
+        amount: FloatArray,
+        logarithmic: bool,
+        *,
+        action: IntArray = NO_ACTION,
+        ground: FloatArray = NO_GROUND,
+        mast: float = 0.0,
+        done: BoolArray = NOWHERE,
+    ) -> Looks:
+        """Return looks whose arrays have the same types for all bonuses.
+
+        A kernel is compiled for each combination of types, and a read-only array has another type.
+        """
+        down, right = (frozen(np.ascontiguousarray(part, np.int64)) for part in offsets)
+        amount = np.require(amount, np.float64, ["C", "W"])
+        own = frozen(action), frozen(np.ascontiguousarray(ground)), float(mast), frozen(done)
+        return cls(shape, down, right, frozen(weight), amount, logarithmic, *own)
+
     @property
     def total(self) -> float:
         """The remaining gain: the sum over cells of one look with the largest weight."""
@@ -98,8 +123,9 @@ class LookingBonus(Protocol):
 def once(bonus: FloatArray) -> Looks:
     """Return looks whose gain in each state is its largest bonus of `bonus` [S, A], only once."""
     action = bonus.argmax(axis=1).astype(np.int32)
-    here, one = np.zeros(1, np.int64), np.ones(1)
-    return Looks((1, len(bonus)), here, here, one, bonus.max(axis=1), False, action)
+    here = np.zeros(1, np.int64)
+    shape, gain = (1, len(bonus)), bonus.max(axis=1)
+    return Looks.of(shape, (here, here), np.ones(1), gain, False, action=action)
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
@@ -125,9 +151,9 @@ class Uncover:
 
     def looks(self, belief: HeightBelief, /) -> Looks:
         """Return looks that cover a cell and its eight neighbours."""
-        down, right = (part.ravel() - 1 for part in np.indices((3, 3)))
+        offsets = [part.ravel() - 1 for part in np.indices((3, 3))]
         unseen = np.where(belief.seen, 0.0, self.reward)
-        return Looks(belief.shape, down, right, np.ones(9), unseen, False)
+        return Looks.of(belief.shape, offsets, np.ones(9), unseen, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +249,13 @@ class InformationGain(_Measuring):
         What is hidden may differ from what is believed to be. A second look from a cell, which
         would see no more than the first, then counts nothing.
         """
-        down, right, weight = view_of(belief.shape, belief.size, self.sensor)
+        *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
-        looks = Looks(belief.shape, down, right, weight, amount, True)
-        if self.sensor.mast is None:
-            return looks
-        ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
-        return looks._replace(ground=ground, mast=self.sensor.mast, done=belief.looked)
+        hidden: dict[str, Any] = {}
+        if self.sensor.mast is not None:
+            ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
+            hidden = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
+        return Looks.of(belief.shape, offsets, weight, amount, True, **hidden)
 
 
 def unit_of(bonus: Bonus) -> str | None:

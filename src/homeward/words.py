@@ -20,6 +20,8 @@ ENDS = {
     "lost": "the world ended the run",
     "infeasible": "no policy meets the safety level",
     "outside": "the explorer left the set to stay inside",
+    "home": "nothing more is worth its way within the limits of the run, and the explorer is home",
+    "out_of_range": "no way home is left that fits into what is left of the limits of the run",
     "steps": "the step limit was reached",
     "stuck": "the explorer can't leave its cell",
 }
@@ -36,6 +38,8 @@ CHANGES = {
     "lost": "A safety level δ, or a higher one, makes this less likely.",
     "infeasible": "With a lower safety level δ or fewer criteria there may be a policy.",
     "outside": "A higher probability of staying inside makes this less likely.",
+    "home": "With higher limits the explorer may go further.",
+    "out_of_range": "Higher limits, or a higher safety level δ, make this less likely.",
     "steps": "With a higher limit the explorer goes on.",
     "stuck": "A safety level δ, or a higher one, makes this less likely.",
 }

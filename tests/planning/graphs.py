@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import frozen
 from homeward.models import Moves
 from homeward.planning.graph import EVERYWHERE, Graph
 from homeward.solvers.graphs import ways_to
@@ -24,8 +25,8 @@ def graph_from(
     model = Moves(dest, success)
     bounded = np.flatnonzero((blocked if least is None else least) != blocked)
     least = blocked.ravel()[bounded] if least is None else least.ravel()[bounded]
-    edges = model.success, blocked, bounded, least
-    return Graph(model.dest, *edges, EVERYWHERE, *ways_to(model))
+    edges = model.success, frozen(blocked), frozen(bounded), frozen(least), EVERYWHERE
+    return Graph(model.dest, *edges, *ways_to(model))
 
 
 def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) -> Graph:
@@ -44,7 +45,7 @@ def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) ->
 
     down, right = np.zeros(2, np.int64), np.arange(2)
     amount = rng.choice([0.0, 0.5, 2.0], states)
-    return Looks((1, states), down, right, np.array([1.0, 0.3]), amount, logarithmic)
+    return Looks.of((1, states), (down, right), np.array([1.0, 0.3]), amount, logarithmic)
 
 
 def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, int]]]:

@@ -84,9 +84,8 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
 def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
     # A corridor 0 – 1 – 2; the place at its end tells 2, the one before it 0.5.
     dest = np.array([[0, 1], [0, 2], [1, 2]])
-    looks = Looks(
-        (1, 3), np.zeros(1, int), np.zeros(1, int), np.ones(1), np.array([0.0, 0.5, 2.0]), False
-    )
+    here = np.zeros(1, int)
+    looks = Looks.of((1, 3), (here, here), np.ones(1), np.array([0.0, 0.5, 2.0]), False)
     share = np.array([0.0, 0.0, 0.3])
     for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
         graph, bounds = graph_from(dest, np.ones((3, 2)), np.zeros((3, 2))), np.full(3, np.inf)
@@ -157,8 +156,8 @@ def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
     rng = np.random.default_rng(0)
     for logarithmic in (True, False):
         looks = random_looks(rng, STATES, logarithmic=logarithmic)
-        fresh = [gain_at(s, looks, np.zeros(STATES)) for s in range(STATES)]
-        again = [gain_at(s, looks, np.ones(STATES)) for s in range(STATES)]
+        fresh = [gain_at(s, looks, np.zeros(STATES), True) for s in range(STATES)]
+        again = [gain_at(s, looks, np.ones(STATES), True) for s in range(STATES)]
         assert fresh == pytest.approx(gains(looks))
         assert all(b < a or a == 0.0 for a, b in zip(fresh, again, strict=True))
         if not logarithmic:

@@ -98,7 +98,7 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     graph = graph_of(FiniteBelief([model]), model, None)
     amount = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
     nowhere = np.zeros(1, np.int64)
-    looks = Looks((1, 5), nowhere, nowhere, np.ones(1), amount, logarithmic=True)
+    looks = Looks.of((1, 5), (nowhere, nowhere), np.ones(1), amount, logarithmic=True)
     search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6))
     path = (0, 1, 2, 3, 4)
     view = View(graph, 1, (), np.zeros(5), looks, None)

@@ -35,7 +35,8 @@ def first_place(
     states = len(dest)
     right = np.arange(-reach, reach + 1)
     graph = graph_from(dest, np.ones(dest.shape), np.zeros(dest.shape))
-    looks = Looks((1, states), np.zeros_like(right), right, np.ones(len(right)), amount, False)
+    offsets = np.zeros_like(right), right
+    looks = Looks.of((1, states), offsets, np.ones(len(right)), amount, False)
     share = np.where(np.ones(states, dtype=bool) & places, 0.0, 1.0)
     path, *_ = best_tour(graph, share, 0.0, state, looks, 4.0, width, 99.0, return_price)
     assert len(path) == 0 or path[0] == state

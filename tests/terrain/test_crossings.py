@@ -144,6 +144,23 @@ def test_over_the_usual_wheelbase_the_path_keeps_the_limits_around_turns_too(see
         assert (driven.beyond, driven.along, driven.missing) == (0, 0, 0)
 
 
+def test_moves_are_as_long_and_as_steep_as_the_ways_that_are_driven() -> None:
+    rng = np.random.default_rng(5)
+    ground = rng.normal(0.0, 0.15, (24, 32))
+    ground[8:12, 10:12] = np.nan
+    found = find_crossings(ground, (1.0, 1.5), (8, 8), ROVER)
+    length, up, down = found.lengths()
+    assert (length[~np.isfinite(found.up)] == 0.0).all()
+    for state, action in np.argwhere(np.isfinite(found.up))[::3]:
+        if action:
+            way = found.way(int(state), int(action))
+            rise = np.diff(ground[tuple(way.T)])
+            apart = np.hypot(*(np.diff(way, axis=0) * (1.0, 1.5)).T)
+            assert length[state, action] == pytest.approx(apart.sum())
+            assert up[state, action] == pytest.approx(rise[rise > 0.0].sum())
+            assert down[state, action] == pytest.approx(-rise[rise < 0.0].sum())
+
+
 def test_a_move_without_a_way_has_none() -> None:
     found = find_crossings(flat(5, 5), (1.0, 1.0), (5, 5), ROVER)
     with pytest.raises(InvalidInputError, match="no way"):

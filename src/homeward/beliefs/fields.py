@@ -62,7 +62,7 @@ from homeward.beliefs.field_kernels import (
     fill_correlated,
     whitened_box,
 )
-from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
+from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size
 from homeward.beliefs.height_kernels import FIRST, LAST
 from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
@@ -86,6 +86,9 @@ DOUBTFUL = 2.0**-20
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
 """Widths of the intervals, in standard deviations, that are tried for the box."""
 
+BLOCK = 256
+"""Columns that are stored together."""
+
 FOLD = 4.0
 """Factor by which waiting measurements reduce the variance of a height when they are taken in."""
 
@@ -100,33 +103,50 @@ MAX_DRAWS = 4096
 
 
 class Columns:
-    """The columns W, stored as rows [n, S] of a buffer that versions of a belief share.
+    """The columns W, stored as rows of blocks [BLOCK, S] that versions of a belief share.
 
-    The first version that appends after its last column writes into the buffer; others copy.
+    The first version that appends after its last column writes behind it. Others copy the block
+    with that column, and share the blocks before it.
     """
 
-    def __init__(self, states: int, capacity: int = 64) -> None:
-        self.buffer: FloatArray = np.empty((capacity, states))
+    def __init__(self) -> None:
+        self.blocks: list[FloatArray] = []
         self.used = 0
         self._lock = Lock()
 
+    def first(self, count: int) -> list[FloatArray]:
+        """Return the first `count` columns, as blocks."""
+        full, rest = divmod(count, BLOCK)
+        return self.blocks[:full] + ([self.blocks[full][:rest]] if rest else [])
+
+    def at(self, count: int, cells: IntArray) -> FloatArray:
+        """Return the entries [count, k] of the first columns at some cells [k]."""
+        return np.concatenate(
+            [np.empty((0, len(cells))), *(b[:, cells] for b in self.first(count))]
+        )
+
     def append(self, count: int, rows: FloatArray) -> Columns:
         """Return columns whose first `count` are these and whose next are `rows` [k, S]."""
-        end = count + len(rows)
         with self._lock:
-            fits = self.used == count and end <= len(self.buffer)
-            if fits:
-                self.used = end
+            is_last = self.used == count
+            if is_last:
+                self.used += len(rows)
         target = self
-        if not fits:
-            target = Columns(self.buffer.shape[1], max(64, 2 * end))
-            target.buffer[:count] = self.buffer[:count]
-            target.used = end
-        target.buffer[count:end] = rows
+        if not is_last:
+            target = Columns()
+            target.blocks = [*self.blocks[: count // BLOCK]]
+            if count % BLOCK:
+                target.blocks.append(self.blocks[count // BLOCK].copy())
+            target.used = count + len(rows)
+        for k in range(0, len(rows)):
+            block, place = divmod(count + k, BLOCK)
+            if block == len(target.blocks):
+                target.blocks.append(np.empty((BLOCK, rows.shape[1])))
+            target.blocks[block][place] = rows[k]
         return target
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"buffer": self.buffer[: self.used].copy(), "used": self.used}
+        return {"blocks": self.blocks, "used": self.used}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())
@@ -197,7 +217,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
             kernel=kernel,
             attempts=attempts,
             looked=marks(self.looked, states, error),
-            _columns=Columns(states),
+            _columns=Columns(),
             _count=0,
             _precision=frozen(np.zeros(states)),
             _weighted=frozen(np.zeros(states)),
@@ -218,7 +238,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds."""
-        return "bound" if self._outcome_mass < 1.0 - 2.0**-52 else "exact"
+        return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
 
     # What planners ask for.
 
@@ -235,7 +255,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         exact = self.exactness == "exact"
         if not exact:
             stays = grid_graph(*self.shape).dest == np.arange(len(known))[:, None]
-            likely = self._outcome_mass
+            likely = self.outcome_mass
             if likely > 0.0:
                 low = np.clip(1.0 - (1.0 - known) / likely, 0.0, 1.0)
                 high = np.minimum(known / likely, 1.0)
@@ -247,11 +267,22 @@ class CorrelatedTerrainBelief(SlopeBelief):
         low = frozen(low)
         return low, low if exact else frozen(high)
 
+    def rises(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance [S, A] of each move's rise in m and m², given the measurements.
+
+        Moves that lead nowhere have a rise of 0 and the variance `least_variance`.
+        """
+        dest, variance = grid_graph(*self.shape).dest, np.zeros((len(self.height), len(STEPS)))
+        for a in range(FIRST, LAST + 1):
+            here = np.flatnonzero(dest[:, a] != np.arange(len(dest)))
+            variance[here, a] = variance[dest[here, a], back(a)] = self._spread[a - FIRST, here]
+        return self.height[dest] - self.height[:, None], variance.clip(0.0) + self.least_variance
+
     @cached_property
     def _success(self) -> FloatArray:
         success = np.ones((len(self.height), len(STEPS)))
         drop, rise = self._limits
-        spread = self._spread, self._least_variance
+        spread = self._spread, self.least_variance
         fill_correlated(self.shape[1], self.height, *spread, self.blocked, rise, drop, success)
         return frozen(success)
 
@@ -273,7 +304,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
         return frozen(np.diagonal(self.kernel).copy())
 
     @cached_property
-    def _least_variance(self) -> float:
+    def least_variance(self) -> float:
+        """Allowance for rounding in m², added to the variance of each rise."""
         return ROUNDING * float(self._prior_variance.max())
 
     def _prior_spread(self) -> FloatArray:
@@ -306,7 +338,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def covariance(self, cells: ArrayLike) -> FloatArray:
         """Return the covariance [k, k] in m² of some heights given the measurements."""
         at = np.asarray(cells, np.intp)
-        told = self._columns.buffer[: self._count, at]
+        told = self._columns.at(self._count, at)
         return self._prior_rows(at)[:, at] - told.T @ told
 
     def information_gain(self, cells: ArrayLike, variances: ArrayLike) -> float:
@@ -344,7 +376,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
                 raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
-        for name in ("_mean", "_bounds", "_outcome_mass"):
+        for name in ("_mean", "_bounds", "outcome_mass"):
             new.__dict__.pop(name, None)
         if moved is not None:
             new.__dict__["attempts"] = self._attempts_after(moved)
@@ -357,7 +389,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     def _learn(self, seen: Heights) -> None:
         """Condition this new version on measured heights; leave out what has to wait."""
-        floor = np.maximum(self.variance, self._least_variance)
+        floor = np.maximum(self.variance, self.least_variance)
         seen.posterior(self.blocked, self.height, floor)  # raises if they are invalid
         self.__dict__["looked"] = self._looked_after(seen)
         told = np.isfinite(seen.variances)
@@ -374,10 +406,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
         """Append the columns of measured cells [k], and update means and variances."""
-        held = self._columns.buffer[: self._count]
         rows = self._prior_rows(cells)
-        if self._count:
-            rows = rows - held[:, cells].T @ held
+        for block in self._columns.first(self._count):
+            rows = rows - block[:, cells].T @ block
         matrix = rows[:, cells]
         matrix.flat[:: len(cells) + 1] += errors
         try:
@@ -396,7 +427,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         told = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())
         height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
         add_columns(new, innovations, self.shape[1], height, variance, spread)
-        np.maximum(variance, self._least_variance, out=variance)
+        np.maximum(variance, self.least_variance, out=variance)
         self.__dict__.update(
             _columns=self._columns.append(self._count, new),
             _count=self._count + len(cells),
@@ -411,7 +442,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     # Attempted moves.
 
     @cached_property
-    def _outcome_mass(self) -> float:
+    def outcome_mass(self) -> float:
         """Lower bound on the probability of all attempts' outcomes given the measurements."""
         if not len(self.attempts):
             return 1.0
@@ -431,7 +462,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         rise[np.arange(count), place[count:]] = 1.0
         rise[np.arange(count), place[:count]] = -1.0
         matrix = rise @ self.covariance(cells) @ rise.T
-        matrix.flat[:: count + 1] += self._least_variance
+        matrix.flat[:: count + 1] += self.least_variance
         try:
             lower = cholesky(matrix, lower=True)
         except LinAlgError:

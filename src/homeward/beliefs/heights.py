@@ -187,7 +187,7 @@ class SlopeBelief:
         )
         return drop, rise
 
-    def _limits_of(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
+    def limits_at(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest drop and the largest rise [n] of moves [n], in m."""
         drop, rise = self._limits
         row = np.minimum(state, len(rise) - 1)
@@ -278,7 +278,7 @@ class SlopeBelief:
         try:
             attempts = self.attempts.with_outcome(pair, worked)
             ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self._limits_of(*ways)
+            (drop, drop_back), (rise, rise_back) = self.limits_at(*ways)
             if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:

@@ -2,7 +2,8 @@
 
 - `FiniteBelief`: counted over its worlds;
 - `HeightBelief`: exact, by a recursion over levels (`level_joint`);
-- `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`).
+- `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`);
+- `CorrelatedTerrainBelief`: bounded by pairs of moves (`pairs`).
 
 A move *works* in a world if its success probability there is above 0. Sets that are too entangled
 have the union bound: 1 less the probabilities that each move never works.
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.height_joint import BINS, height_sets
 from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.levels import HeightBelief
+from homeward.beliefs.pairs import failure_bound
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -40,13 +43,15 @@ class Together(NamedTuple):
 
     low: FloatArray  # [N]
     high: FloatArray  # [N]
-    evaluator: str  # "exact" or "path", a code of `words.EVALUATORS`
+    evaluator: str  # "exact", "path" or "pairs", a code of `words.EVALUATORS`
 
 
 def evaluator_of(belief: Any) -> str | None:
     """Return the code of the evaluator that `work_together` uses; None if it has none."""
     if isinstance(belief, FiniteBelief):
         return "exact" if isinstance(belief.worlds[0], Moves) else None
+    if isinstance(belief, CorrelatedTerrainBelief):
+        return "pairs"
     return "path" if isinstance(belief, HeightBelief | TerrainBelief) else None
 
 
@@ -87,4 +92,28 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
         likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
         height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
+    if isinstance(belief, CorrelatedTerrainBelief):
+        low, high = np.empty(count), np.empty(count)
+        most = belief.success_bounds()[1]
+        for k in range(count):
+            at = slice(sets.first[k], sets.first[k + 1])
+            low[k] = 1.0 - failure_bound(belief, sets.state[at], sets.action[at])
+            high[k] = most[sets.state[at], sets.action[at]].min(initial=1.0)
+        return Together(low, high, "pairs")
     return None
+
+
+def lost_by_adding(belief: Any, sets: MoveSets) -> float:
+    """Return how much less likely the second of two sets works together than the first, at most.
+
+    The second one may lack moves of the first.
+    """
+    if not isinstance(belief, CorrelatedTerrainBelief):
+        found = work_together(belief, sets)
+        return 1.0 if found is None else max(0.0, float(found.high[0] - found.low[1]))
+    held, both = (slice(*sets.first[i : i + 2]) for i in range(2))
+    actions = len(belief.mean().dest[0])
+    codes = sets.state * actions + sets.action
+    new = np.flatnonzero(~np.isin(codes[both], codes[held])) + both.start
+    known = sets.state[held], sets.action[held]
+    return failure_bound(belief, sets.state[new], sets.action[new], known)

@@ -9,10 +9,17 @@ given the observations before the step. A change from E to E' lowers Y by at mos
   never works);
 - (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
   the smallest possible Y'. Without a path home in E or E', the respective term is 0;
-- Y − Y' itself, where the belief gives the probability that edges work together (`joint`).
+- Y − Y' itself, where the belief gives the probability that edges work together (`joint`), or the
+  first sum less the probabilities that a new edge and the one after it never work, where it gives
+  those.
 
 The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
+
+Where a way home is limited, only first attempts count, and after each step its edges use no more
+than is left: of steps for the return, and of the amounts that the whole run may use, what the
+attempts so far have not used. After a failed attempt of the held way itself, which has been paid
+for, the limits count again from the next step on.
 
 The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
 and a lower bound on b in the maximum.
@@ -25,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
-from homeward.certificates.joint import together
+from homeward.certificates.joint import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -55,6 +62,12 @@ class HomeClaim(NamedTuple):
     homes: frozenset[int]  # states that count as home
     level: float  # δ of the whole run
     within: int | None = None  # largest number of moves of a return; None for any number
+    allowances: tuple[Any, ...] = ()  # `safety.Allowance`: what the whole run may use
+
+    @property
+    def at_once(self) -> bool:
+        """Whether only the first attempts of a return count."""
+        return self.within is not None or bool(self.allowances)
 
 
 class Edges(NamedTuple):
@@ -83,8 +96,8 @@ def audit(
 ) -> tuple[HomeVerdict, ...]:
     """Return one verdict per home: whether every step kept a path home and spent enough risk.
 
-    A step is a pair: its record (`step`, `state`, `next_state`, `holding`), and the belief before
-    the step.
+    A step is a pair: its record (`step`, `state`, `action`, `next_state`, `holding`), and the
+    belief before the step.
     """
     accounts = [_Account(claim) for claim in claims]
     for record, belief in steps:
@@ -114,6 +127,7 @@ class _Account:
         self.claim, self.unread = claim, False
         self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
+        self.used = [0.0] * len(claim.allowances)
         self.reasons: list[str] = []
 
     def check(self, step: Any, k: int, edges: Edges, belief: Any = None) -> None:
@@ -125,7 +139,7 @@ class _Account:
             if self.way is None:  # the path home from the start is charged before the first step
                 nothing = np.full(len(edges.dest), -1)
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
-                charge = _risk(self.way, edges)
+                charge = _new_risk(nothing, self.way, edges, belief)
                 works = self._works(self.way, edges, belief) if charge > 0.0 else None
                 charge = charge if works is None else min(charge, 1.0 - works[0])
             way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
@@ -142,7 +156,7 @@ class _Account:
         most = 0.0 if before is None else 1.0
         most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
         if after is not None:
-            new = _risk(np.where(way == self.way, -1, way), edges)
+            new = _new_risk(self.way, way, edges, belief)
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
             pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
             if pair[0] is not None and pair[1] is not None:
@@ -155,8 +169,9 @@ class _Account:
                 self._object(step, lost)
         elif within is not None and len(after) > within:
             self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
-        elif within is not None and after and not edges.at_once:
+        elif self.claim.at_once and after and not edges.at_once:
             self._object(step, "moves may need several attempts, so the steps are not bounded")
+        self._check_use(step, k, before, after)
         if kept != max(0.0, 1.0 - max(spent)):
             claim = f"the record claims a return probability of {kept:.6g}"
             self._object(step, f"{claim}, but {max(spent):.6g} is spent")
@@ -171,6 +186,34 @@ class _Account:
         self.charged += charge
         self.steps += 1
 
+    def _check_use(
+        self, step: Any, k: int, before: list[Edge] | None, after: list[Edge] | None
+    ) -> None:
+        """Check what was used by the step, and with it what the path home `after` it uses."""
+        if not self.claim.allowances:
+            return
+        works = step.next_state != step.state
+        tried = (step.state, step.action)
+        paid_for = not works and before is not None and before[:1] == [tried]
+        for n, allowance in enumerate(self.claim.allowances):
+            use = allowance.use if works else allowance.lost
+            self.used[n] += float(use[step.state, step.action])
+            told = f"{self.used[n]:.6g} {allowance.unit}"
+            try:
+                recorded = float(step.holding["used"][k][n])
+            except (KeyError, TypeError, ValueError, IndexError):
+                recorded = np.nan
+            if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
+                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {told}")
+            home = sum(float(allowance.use[edge]) for edge in after or ())
+            most = allowance.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
+            if after is not None and not paid_for and self.used[n] + home > most:
+                self._object(
+                    step,
+                    f"{told} are used and the path home uses {home:.6g}, but "
+                    f"{allowance.amount:.6g} are allowed",
+                )
+
     def verdict(self) -> HomeVerdict:
         """Return the verdict after the last step."""
         claim, kept = self.claim, max(0.0, 1.0 - self.spent)
@@ -181,7 +224,7 @@ class _Account:
 
     def _works(self, way: IntArray, edges: Edges, belief: Any) -> tuple[float, float] | None:
         """Return bounds on the probability that all edges of a set [S] work; None without any."""
-        if self.claim.within is not None and not edges.at_once:
+        if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)
         relied = [(int(s), int(way[s])) for s in states if edges.most[s, way[s]] > 0.0]
@@ -200,6 +243,17 @@ class _Account:
 
     def _object(self, step: Any, reason: str) -> None:
         self.reasons.append(f"step {step.step}: {reason}")
+
+
+def _new_risk(before: IntArray, after: IntArray, edges: Edges, belief: Any) -> float:
+    """Return a bound on the probability that an edge of `after` that `before` lacks never works."""
+    new = np.where(after == before, -1, after)
+    risk = _risk(new, edges)
+    if risk <= 0.0:
+        return risk
+    sets = [[(int(s), int(w[s])) for s in np.flatnonzero(w >= 0)] for w in (before, new)]
+    sharper = added_risk(belief, *sets)
+    return risk if sharper is None else min(risk, sharper)
 
 
 def _risk(way: IntArray, edges: Edges) -> float:

@@ -3,7 +3,8 @@
 On a finite belief worlds are counted. On a grid of independent levels every move that is not known
 is a table over the heights of its two squares, and squares are summed out one after the other, the
 least connected first. On terrain a forest of the riskiest moves is integrated with cubic splines,
-and the risks of the others are subtracted. Nothing here is shared with the planner.
+and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound what
+moves lose that are added to others. Nothing here is shared with the planner.
 
 A policy of moves that work surely or never follows one path. With A_k the event that its first k
 moves work and then the way home, and B_k that the next move works too, the explorer is where it is
@@ -15,14 +16,17 @@ worth 1 after a recall (probability 1 − γ before each step) with probability
 from __future__ import annotations
 
 import math
+from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.integrate import simpson
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -45,6 +49,9 @@ SURE = 2.0**-80
 
 MIN_WEIGHT = 1e-12
 """Terms of a path are left out once γᵏ times the product of its success probabilities is less."""
+
+MAX_DEVIATIONS = 9.0
+"""Tails of normal distributions beyond so many standard deviations are left out."""
 
 Edge = tuple[int, int]
 """A state and an action."""
@@ -69,6 +76,57 @@ def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
     else:
         return None
     return None if found is None else (found, found)
+
+
+def added_risk(belief: Any, held: Iterable[Edge], new: Iterable[Edge]) -> float | None:
+    """Return a bound on the probability that `held` edges work and one of `new` never does.
+
+    Each new edge counts with the probability that it never works, less the probability that neither
+    it nor the edge after it does, if that is held or was counted before. None if the belief does
+    not know how likely two edges work together.
+    """
+    if not isinstance(belief, CorrelatedTerrainBelief):
+        return None
+    counted, left, total = dict(held), dict(new), 0.0
+    dest, success = belief.mean().dest, belief.success_bounds()[0]
+    if any(success[edge] <= 0.0 for edge in left.items()):
+        return 1.0
+    while left:
+        ready = [s for s, a in left.items() if int(dest[s, a]) not in left] or [next(iter(left))]
+        for s in ready:
+            a = left.pop(s)
+            t = int(dest[s, a])
+            if success[s, a] < 1.0:
+                total += 1.0 - float(belief.measured_success()[s, a])
+                if t in counted and t != s:
+                    total -= _both_fail(belief, (s, t, int(dest[t, counted[t]])), a, counted[t])
+            counted[s] = a
+    return min(1.0, max(0.0, total) / belief.outcome_mass) if belief.outcome_mass > 0.0 else 1.0
+
+
+def _both_fail(
+    belief: CorrelatedTerrainBelief, cells: tuple[int, int, int], action: int, following: int
+) -> float:
+    """Return the probability that two consecutive moves never work, by quadrature."""
+    rises = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+    places, where = np.unique(cells, return_inverse=True)
+    matrix = rises @ belief.covariance(places)[np.ix_(where, where)] @ rises.T
+    size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) + belief.least_variance)
+    mean = rises @ belief.height[list(cells)]
+    rho = min(1.0 - 1e-12, max(1e-12 - 1.0, float(matrix[0, 1] / size.prod())))
+    bounds = []
+    for k, a in enumerate((action, following)):
+        drop, rise = (float(limit) for limit in belief.limits_at(np.array(cells[k]), np.array(a)))
+        bounds.append(((rise - mean[k]) / size[k], (drop + mean[k]) / size[k]))
+    total = 0.0
+    for (i, h), (j, k) in product(enumerate(bounds[0]), enumerate(bounds[1])):
+        r = rho if i == j else -rho  # both up or both down; one up and one down
+        if max(h, k) < MAX_DEVIATIONS and min(h, k) > -math.inf:
+            root = math.sqrt(1.0 - r * r)
+            x = np.linspace(h, max(h, 0.0) + MAX_DEVIATIONS, 4001)
+            density = np.exp(-0.5 * x * x) * ndtr((r * x - k) / root)
+            total += float(simpson(density, x=x)) / math.sqrt(2.0 * math.pi)
+    return total
 
 
 def _ever(world: Any, edge: Edge) -> bool:

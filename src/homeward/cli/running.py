@@ -127,6 +127,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     if safe is not None:
         for line in describe_bounds(safe, facts["criteria"]):
             say(line)
+    for used in facts.get("used", ()):
+        say(f"used {used['used']:,.1f} of {used['limit']:g} {used['unit']}")
     for caution in facts.get("cautions", ()):
         say(f"caution: {caution}")
     if facts.get("infeasible_steps"):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
-from homeward.cli.show import show
+from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
+from homeward.cli.show import check_writable, save, show
 from homeward.cli.study import complete_study
 
 
@@ -22,7 +22,10 @@ def safemdp(
         float, typer.Option(min=0.0, max=1.0, help="Probability that a run of ours stays safe.")
     ] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the starts.")] = 0,
-    study: Annotated[Path, study_option("safemdp.sqlite")] = Path("safemdp.sqlite"),
+    out: Figure = Path("safemdp.png"),
+    study: Annotated[
+        Path | None, study_option("safemdp.sqlite, with changed options in its name")
+    ] = None,
     table: Table = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -32,7 +35,9 @@ def safemdp(
 
     SafeMDP (Turchetta, Berkenkamp & Krause 2016) with its own constants; ours with its kernel; and
     ours with a kernel fitted to its measurements alone. A row gives the coverage by SafeMDP's
-    definition and the number of unsafe moves: those that climb more than 30°.
+    definition and the number of unsafe moves: those that climb more than 30°. Ours promises that a
+    run has none with probability δ, so that 1 − δ of the runs may have one. False claims are unsafe
+    moves that are called safe.
 
     The map is a NumPy file [rows, columns]. It is read, never stored.
 
@@ -40,11 +45,14 @@ def safemdp(
 
     Example: homeward paper safemdp --map mars.npy --starts 2
     """
-    from homeward.paper.safemdp import METHODS, by_start, summary
-    from homeward.paper.safemdp_task import read_ground, starts_of
+    from homeward.paper.figures.safemdp import draw_safemdp
+    from homeward.paper.safemdp import METHODS, RUN_LEVEL, by_start, summary
+    from homeward.paper.safemdp_task import MEASUREMENTS, START, read_ground, starts_of
     from homeward.studies import define
 
+    check_writable(out)
     ground = read_ground(str(map))
+    where = starts_of(ground, starts, seed)
     cells = [
         {
             "map": str(map.resolve()),
@@ -53,14 +61,25 @@ def safemdp(
             "measurements": measurements,
             "delta": delta,
         }
-        for start in starts_of(ground, starts, seed)
+        for start in where
         for method in METHODS
     ]
     definition = define("safemdp", "homeward.paper.safemdp:compare", cells, [seed])
-    rows = complete_study(study, definition, table, workers, scheduler, as_json=as_json)
+    options = {"starts": starts, "measurements": measurements, "delta": delta, "seed": seed}
+    usual = {"starts": 20, "measurements": MEASUREMENTS, "delta": RUN_LEVEL, "seed": 0}
+    parts = [f"{name}{value:g}" for name, value in options.items() if value != usual[name]]
+    file = study or Path(f"{'-'.join(['safemdp', *parts])}.sqlite")
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    save(draw_safemdp(rows), out)
+    columns = ground.shape[1]
     show(
-        {"starts": by_start(rows, ground.shape[1]), "summary": summary(rows), "study": str(study)},
+        {
+            "starts": by_start(rows, columns),
+            "summary": summary(rows, START[0] * columns + START[1]),
+            "figure": str(out),
+            "study": str(file),
+        },
         {"starts": "Coverage and unsafe moves", "summary": "All starts"},
-        f"{len(rows)} runs, kept in {study}",
+        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
         as_json,
     )

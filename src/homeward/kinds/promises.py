@@ -20,13 +20,13 @@ from pydantic import (
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, Named, Option
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from homeward.arrays import BoolArray
-    from homeward.safety import Criterion, Home
+    from homeward.safety import Allowance, Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
 """Most gain per step with one level for the whole run, or the paper's Algorithm 1."""
@@ -61,7 +61,7 @@ Cell = Annotated[tuple[Row, Row], BeforeValidator(cell_from_text)]
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
-    *("bases", "each_base", "recall"),
+    *("bases", "each_base", "recall", "distance", "energy"),
 )
 """Keys of additional criteria; without a value they have no effect."""
 
@@ -137,13 +137,22 @@ class SafeConfig(Config):
             homes = [f"return to any of {len(homes)} bases"]
         elif not homes:
             homes = ["return home" if self.home == "current" else "return to the start"]
+        limits = self.run_limits()
+        if limits:
+            steps = [] if self.back_within is None else [f"{self.back_within} steps"]
+            said = " and ".join([*steps, *(f"{limit} in all" for limit in limits)])
+            homes = [f"{home} within {said}" for home in homes]
         found = [Promise(home, self.delta) for home in homes]
-        if self.back_within is not None:
+        if self.back_within is not None and not limits:
             many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
             found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
         if getattr(self, "keep_in", None) is not None:
             found.append(Promise("stay inside", self.level("keep_in")))
         return tuple(found)
+
+    def run_limits(self) -> list[str]:
+        """Return the amounts that the whole run may use, the way home included, as text."""
+        return []
 
     def of_the_run(self) -> bool:
         """Return whether levels hold for the whole run, not for each plan by itself."""
@@ -206,6 +215,12 @@ def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> s
         return f"{what} needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
         return f"{named('floor')} has no effect with {named('algorithm')} paper"
+    limit = next((name for name in ("distance", "energy") if name in asked), None)
+    for name in ("each_base", "back_within_delta"):
+        if limit is not None and name in asked:
+            return f"{named(limit)} and {named(name)} exclude each other: one way home keeps it all"
+    if limit is not None and paper:
+        return f"{named(limit)} is a limit of the whole run: it needs {named('algorithm')} rate"
     if values.get("recall") == 1 and "keep_in" in asked:
         return f"{named('recall')} 1 and {named('keep_in')}: the only step could leave the area"
     return None
@@ -258,14 +273,25 @@ def state_of(
     return state
 
 
-def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
-    """Return the planner's criteria in the order of `promises`; `inside` [S] masks the area."""
+def criteria_of(
+    config: SafeConfig,
+    columns: int,
+    inside: BoolArray | None,
+    allowances: tuple[Allowance, ...] = (),
+) -> list[Criterion]:
+    """Return the planner's criteria in the order of `promises`; `inside` [S] masks the area.
+
+    `allowances` are what the whole run may use.
+    """
     if config.has_no_criterion():
         return []
     bases = states_of(config.bases, columns)
     homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
     found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
-    if config.back_within is not None:
+    if allowances:
+        limits = allowances, config.delta
+        found = [ReturnBefore(*limits, home, config.back_within) for home in homes]
+    elif config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
         found += [ReturnWithin(steps, level, home) for home in homes]
     if inside is not None:

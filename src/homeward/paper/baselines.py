@@ -29,10 +29,10 @@ class Nearest(RateSearch):
 
     def best(self, view: View) -> Proposal | None:
         """Return a proposal to go to the nearest unvisited cell; None if there is none."""
-        looks, here = view.whole, np.zeros(1, np.int32)
+        looks, here = view.whole, np.zeros(1, np.int64)
         once = looks.weight.max()  # the precision of a cell is at least this after a visit
         unvisited = (looks.amount * once > 1.0).astype(np.float64)
-        itself = Looks(looks.shape, here, here, np.ones(1), unvisited, False)
+        itself = Looks.of(looks.shape, (here, here), np.ones(1), unvisited, False)
         reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)
         bounds = np.full(len(unvisited), np.inf)
         place, _, steps, before = search_outward(
@@ -41,7 +41,7 @@ class Nearest(RateSearch):
         if place < 0:
             return None
         path = path_to(before, view.state, place)
-        gain = gain_at(path[-1], looks, np.zeros(len(unvisited)))
+        gain = gain_at(path[-1], looks, np.zeros(len(unvisited)), True)
         return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
 
 

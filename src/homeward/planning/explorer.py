@@ -45,6 +45,8 @@ class End(StrEnum):
     LOST = "lost"
     INFEASIBLE = "infeasible"
     OUTSIDE = "outside"
+    HOME = "home"  # with limits of the whole run: it went home
+    OUT_OF_RANGE = "out_of_range"  # no way home fits into what is left of the limits
     STEPS = "steps"
     STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
@@ -179,10 +181,13 @@ class Explorer(Loop):
                 raise InfeasibleError(self.why())
             return None
         self.plan = decision.plan
-        observation = self.world.act(decision.plan.action)
+        before, action = self.world.state, decision.plan.action
+        observation = self.world.act(action)
         self.belief = self.belief.update(observation)
         self.steps += 1
         self.held = decision.held
+        if self.guide.is_limited:
+            self.held = self.guide.attempted(self.held, before, action, self.world.state)
         if self.guide.relearns:
             self.held = self.guide.after(self.belief, self.held, observation)
         state = self.world.state

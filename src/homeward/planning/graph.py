@@ -28,6 +28,19 @@ EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))
 """Mask that allows every edge."""
 
 
+class Reach(NamedTuple):
+    """What attempts use of K limited amounts, such as metres or energy, and how much is left."""
+
+    use: FloatArray  # [K, S, A] that an attempt uses if it works
+    lost: FloatArray  # [K, S, A] that it uses if it fails
+    left: FloatArray  # [K] that may still be used, the way home included
+    home: FloatArray  # [K, S] that the way home from each state uses; empty if it is not known yet
+
+
+NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2)))
+"""Nothing is limited."""
+
+
 class Graph(NamedTuple):
     """A move-or-stay graph with the risks of its edges."""
 
@@ -40,6 +53,7 @@ class Graph(NamedTuple):
     first: IntArray  # with `source` and `action`: the edges by destination, as from `ways_to`
     source: IntArray
     action: IntArray
+    reach: Reach = NO_REACH  # amounts that are limited
 
 
 def graph_of(
@@ -75,8 +89,8 @@ def graph_of(
             least = known.ravel()[bounded]
         elif isinstance(belief, BoundedMoves):
             bounded, least = belief.least_blocked()
-    edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least)
-    return Graph(model.dest, *edges, allowed, *ways_to(model))
+    edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)
+    return Graph(model.dest, *edges, *ways_to(model))
 
 
 @njit(cache=True)
@@ -128,21 +142,25 @@ def ways_home(
     state: int,
     most: float,
     shortest: bool,
-) -> tuple[IntArray, float, float, FloatArray, FloatArray, FloatArray, IntArray]:
+) -> tuple[IntArray, float, float, FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
     """Find the ways home that add the least risk, or have the fewest steps, over reversed edges.
 
     An edge adds its `blocked`; edges that `relied_on` returns add nothing. Ways that add more than
     `most` are left out. Returns what `relied_on` does; then the added risk [S] (infinite without a
-    way), the risk including free edges [S], the expected steps [S] and the first action [S] (−1 at
-    home and without a way). With `shortest`, ways are compared by steps first and risk second.
+    way), the risk including free edges [S], the expected steps [S], the first action [S] (−1 at
+    home and without a way), and what the way uses of each limited amount [K, S]. With `shortest`,
+    ways are compared by steps first and risk second. Where amounts are limited, the shares of what
+    is left of them count instead of steps.
     """
     free, held, worst = relied_on(graph, way, trusted, homes, state)
     states, success, blocked = len(free), graph.success, graph.blocked
     added, total = np.full(states, np.inf), np.full(states, np.inf)
     steps, choice = np.full(states, np.inf), np.full(states, -1, np.int32)
-    done = np.zeros(states, np.bool_)
+    done, limits = np.zeros(states, np.bool_), len(graph.reach.left)
+    need, use = np.full((limits, states), np.inf), graph.reach.use
+    scale = graph.reach.left[:1] / np.maximum(graph.reach.left, 1e-300)
     for h in homes:
-        added[h], total[h], steps[h] = 0.0, 0.0, 0.0
+        added[h], total[h], steps[h], need[:, h] = 0.0, 0.0, 0.0, 0.0
     up, heap = 1.0 + 2.0**-51, [(0.0, 0.0, np.int64(h)) for h in homes]
     heapify(heap)
     while heap:
@@ -159,13 +177,17 @@ def ways_home(
                 r = (r + q) * up
             if r > (most if shortest else min(most, added[s])) or success[s, a] < MIN_SUCCESS:
                 continue
-            n = steps[t] + 1.0 / success[s, a]
+            n = steps[t] + (1.0 / success[s, a] if limits == 0 else 0.0)
+            for k in range(limits):
+                n += scale[k] * use[k, s, a]
             better = (n, r) < (steps[s], added[s]) if shortest else (r, n) < (added[s], steps[s])
             if better:
                 added[s], steps[s], choice[s] = r, n, a
                 total[s] = (total[t] + q) * up if q > 0.0 else total[t]
+                for k in range(limits):
+                    need[k, s] = need[k, t] + use[k, s, a]
                 heappush(heap, (n, r, np.int64(s)) if shortest else (r, n, np.int64(s)))
-    return free, held, worst, added, total, steps, choice
+    return free, held, worst, added, total, steps, choice, need
 
 
 @njit(cache=True)
@@ -188,3 +210,32 @@ def with_way(
             risk += graph.blocked[state, a]
         state = graph.dest[state, a]
     return longer, np.inf
+
+
+@njit(cache=True)
+def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatArray:
+    """Return what the way home from a state by `way` [S] uses of each amount [K]; else infinity."""
+    is_home, total = mask_of(len(way), homes), np.zeros(len(graph.reach.left))
+    for _ in range(len(way) + 1):
+        if is_home[state]:
+            return total
+        a = way[state]
+        if a < 0:
+            break
+        total += graph.reach.use[:, state, a]
+        state = graph.dest[state, a]
+    return np.full(len(total), np.inf)
+
+
+@njit(cache=True)
+def affords(reach: Reach, used: FloatArray, s: int, a: int, t: int, sure: bool) -> bool:
+    """Return whether home is in reach after the edge from `s` to `t`, with `used` [K] before it.
+
+    An edge that is not `sure` may fail; then home must be in reach of `s` as well.
+    """
+    for k in range(len(reach.left)):
+        if used[k] + reach.use[k, s, a] + reach.home[k, t] > reach.left[k]:
+            return False
+        if not sure and used[k] + reach.lost[k, s, a] + reach.home[k, s] > reach.left[k]:
+            return False
+    return True

@@ -25,12 +25,12 @@ from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.graph import graph_of
 from homeward.planning.held import Held
-from homeward.planning.ledger import Ledger
+from homeward.planning.ledger import Ledger, Limits
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import check_rewards
 from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.criterion import state_name
 from homeward.safety.return_home import return_name
 from homeward.solvers.threads import on_one_thread
@@ -135,10 +135,12 @@ class Guide:
         if isinstance(self.search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
             plan, accounts, limit = general.choose(belief, model, state, held, learn=not stalled)
-        elif stalled:
+        elif stalled and not self.is_limited:
             return Decision(None, held, End.NOT_LEARNING)
         else:
-            plan, accounts, limit = self.search.choose(belief, model, state, held)
+            plan, accounts, limit = self.search.choose(
+                belief, model, state, held, learn=not stalled
+            )
         news = held.remaining - limit.left >= task.floor
         after = Held(
             accounts,
@@ -149,7 +151,10 @@ class Guide:
         if plan is not None:
             return Decision(plan, after)
         end = End.OUT_OF_REACH
-        if stalled:
+        limited = next((ledger for ledger in task.ledgers if ledger.limits is not None), None)
+        if limited is not None:
+            end = End.HOME if state in limited.homes else End.OUT_OF_RANGE
+        elif stalled:
             end = End.NOT_LEARNING
         elif limit.left <= 0.0:
             end = End.ALL_SEEN
@@ -166,9 +171,25 @@ class Guide:
         return Decision(None, after, end, limit, budgets)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the whole run has limits, within which it has to be home."""
+        ledgers = () if self.search is None else self.search.task.ledgers
+        return any(ledger.limits is not None for ledger in ledgers)
+
+    @property
     def relearns(self) -> bool:
         """Whether the return policies are planned again after each observation."""
         return not isinstance(self.search, RateSearch)
+
+    def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
+        """Return the state of the run with what an attempt used that led from `state` to `there`.
+
+        An attempt that stays has failed, unless staying is all that it does.
+        """
+        assert self.search is not None
+        kept = zip(self.search.task.ledgers, held.accounts, strict=True)
+        accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
+        return replace(held, accounts=tuple(accounts))
 
     @on_one_thread
     def after(self, belief: Belief, held: Held, observation: object) -> Held:
@@ -239,18 +260,22 @@ class Guide:
                 evaluator = Evaluator(evaluator_of(belief) or evaluator)
         elif isinstance(belief, FiniteBelief) and self.planner.correction is not Correction.NAIVE:
             evaluator = Evaluator.EXACT
+        if sum(ledger.limits is not None for ledger in ledgers) > 1:
+            raise InvalidProblemError("several criteria limit the run: put them into one")
         task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR), evaluator)
         return RateSearch(task) if on_graph else GeneralSearch(task)
 
     def _ledger(self, criterion: object, model: Model, *, on_graph: bool) -> Ledger:
         """Return the ledger of a return criterion; raise for other criteria."""
         error = InvalidProblemError
-        if not isinstance(criterion, ReturnHome | ReturnWithin):
+        if not isinstance(criterion, ReturnHome | ReturnWithin | ReturnBefore):
             raise error(f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer")
-        if isinstance(criterion, ReturnWithin) and not on_graph:
+        if not isinstance(criterion, ReturnHome) and not on_graph:
             raise error(
-                "ReturnWithin is kept over a whole run where moves work or stay and nothing is "
-                "earned; elsewhere it is kept plan by plan: use PaperExplorer"
+                f"{type(criterion).__name__} is kept over a whole run where moves work or stay and "
+                "nothing is earned"
+                + "; elsewhere it is kept plan by plan: use PaperExplorer"
+                * isinstance(criterion, ReturnWithin)
             )
         if isinstance(criterion.home, str) and criterion.home == "current":
             raise error(
@@ -259,5 +284,26 @@ class Guide:
         given = self.start if isinstance(criterion.home, str) else criterion.home
         homes = [index(h, model.states, "home", error) for h in np.atleast_1d(given).tolist()]
         states = np.unique(homes).astype(np.int64)
+        if isinstance(criterion, ReturnBefore):
+            name = f"{return_name(model, states, None)} within {criterion.described}"
+            limits = _limits(criterion, (model.states, model.actions))
+            return Ledger(name, states, criterion.delta, criterion.within, limits)
         within = criterion.steps if isinstance(criterion, ReturnWithin) else None
         return Ledger(return_name(model, states, within), states, criterion.delta, within)
+
+
+def _limits(criterion: ReturnBefore, shape: tuple[int, int]) -> Limits:
+    """Return the limits of ways home as arrays: of the whole run, then the steps of the return."""
+    steps = [] if criterion.within is None else [np.ones(shape)]
+    for allowance in criterion.allowances:
+        for part in (allowance.use, allowance.lost):
+            if part.shape != shape:
+                raise InvalidProblemError(
+                    f"the use in {allowance.unit} has shape {part.shape}, the model has {shape}"
+                )
+    use, lost = (
+        frozen(np.stack([*parts, *steps]).astype(np.float64))
+        for parts in zip(*((a.use, a.lost) for a in criterion.allowances), strict=True)
+    )
+    amounts = [*(a.amount for a in criterion.allowances), *([criterion.within] * len(steps))]
+    return Limits(use, lost, frozen(np.array(amounts, np.float64)), len(criterion.allowances))

@@ -25,11 +25,12 @@ MAX_FREE_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on to return to one home, and the risk that it has spent."""
+    """The edges that a run relies on to return to one home, and what it has spent and used."""
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
+    used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ class Held:
 
     def emptied(self) -> Held:
         """Return a state with the same number of accounts, without edges and spent risk."""
-        return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
+        return Held(
+            tuple(Account(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.accounts)
+        )
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
@@ -88,6 +91,8 @@ class Held:
             "remaining": self.remaining,
             "idle": self.idle,
         }
+        if any(a.used for a in self.accounts):
+            value["used"] = [list(a.used) for a in self.accounts]
         pairs = [
             (a.policies, b.policies) for a, b in zip(self.accounts, before.accounts, strict=True)
         ]
@@ -109,11 +114,13 @@ class Held:
     def decode(cls, value: Any, before: Held) -> Held:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
-            accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
-            for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):
+            uses = value.get("used") or [()] * len(before.accounts)
+            accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
+            for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
                 way = old.way.copy()
                 way[np.array(at, np.intp)] = actions
-                accounts.append(replace(old, way=frozen(way), spent=float(spent)))
+                used = tuple(map(float, used))
+                accounts.append(replace(old, way=frozen(way), spent=float(spent), used=used))
             for k, policies in enumerate(value.get("policies", ())):
                 found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
                 accounts[k] = replace(accounts[k], policies=found)
@@ -125,5 +132,5 @@ class Held:
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
-        except (KeyError, TypeError, ValueError, IndexError) as cause:
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause

@@ -16,7 +16,7 @@ from numba import njit
 
 from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
-from homeward.planning.graph import MIN_SUCCESS
+from homeward.planning.graph import MIN_SUCCESS, affords
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -53,7 +53,7 @@ def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
 
 
 @njit(cache=True)
-def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool = True) -> float:
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
     Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
@@ -92,9 +92,11 @@ def follow(
 
     The gain is that of a look from the last state; with `along`, it is the joint gain of looks from
     all states after the first. A look takes `extra` steps after arrival. If no allowed edge leads
-    from a state to the next one, the action is −1 and the steps are infinite.
+    from a state to the next one, the action is −1 and the steps are infinite, as they are where
+    home would be out of reach.
     """
     actions, steps = np.full(len(path) - 1, -1, np.int32), extra
+    used = np.zeros(len(graph.reach.left))
     looked, gain = np.zeros(len(looks.amount)), 0.0
     everywhere = graph.allowed.shape[0] == 1
     for k in range(len(path) - 1):
@@ -104,10 +106,14 @@ def follow(
             if leads and (actions[k] < 0 or graph.success[s, a] > best):
                 actions[k], best = a, graph.success[s, a]
         steps += 1.0 / best if best >= MIN_SUCCESS else np.inf
+        if len(used):
+            if not affords(graph.reach, used, s, actions[k], path[k + 1], best >= 1.0):
+                steps = np.inf
+            used += graph.reach.use[:, s, actions[k]]
         if along:
-            gain += gain_at(path[k + 1], looks, looked)
+            gain += gain_at(path[k + 1], looks, looked, True)
             look_from(path[k + 1], looks, looked, False)
-    return actions, gain if along else gain_at(path[-1], looks, looked), steps
+    return actions, gain if along else gain_at(path[-1], looks, looked, True), steps
 
 
 @njit(cache=True)
@@ -137,6 +143,8 @@ def search_outward(
     done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
     steps[state], heap = 0.0, [(0.0, np.int64(state))]
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
+    reach = graph.reach
+    used = np.zeros((states if len(reach.left) else 1, len(reach.left)))
     highest = limit.max()
     while heap:
         s = int(heappop(heap)[1])
@@ -151,7 +159,7 @@ def search_outward(
                 gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
                 if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
-                    gain = gain_at(s, looks, looked)
+                    gain = gain_at(s, looks, looked, True)
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
@@ -163,9 +171,13 @@ def search_outward(
                 continue
             if allowed.shape[0] > 1 and not allowed[s, a]:
                 continue
+            if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
+                continue
             away = steps[s] + 1.0 / p
             if away < steps[t]:
                 steps[t], before[t], worst[t] = away, s, risk
+                if len(reach.left):
+                    used[t] = used[s] + reach.use[:, s, a]
                 heappush(heap, (away, np.int64(t)))
     return best, best_gain, best_steps, before
 
@@ -191,7 +203,8 @@ def best_per_risk(
     heap = [(0.0, 0.0, np.int64(state))]
     best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
     over_risk, over_gain = np.inf, 0.0
-    everywhere = allowed.shape[0] == 1
+    everywhere, reach = allowed.shape[0] == 1, graph.reach
+    used = np.zeros((states if len(reach.left) else 1, len(reach.left)))
     while heap:
         s = int(heappop(heap)[2])
         if done[s]:
@@ -199,7 +212,7 @@ def best_per_risk(
         done[s] = True
         n = steps[s] + extra
         if n > 0.0:
-            gain = gain_at(s, looks, looked)
+            gain = gain_at(s, looks, looked, True)
             if gain >= floor * n and gain > 0.0:
                 if worst[s] > 1.0:
                     if worst[s] < over_risk:
@@ -213,9 +226,13 @@ def best_per_risk(
                 continue
             if not everywhere and not allowed[s, a]:
                 continue
+            if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
+                continue
             r, away = max(worst[s], risk[t]), steps[s] + 1.0 / p
             if (r, away) < (worst[t], steps[t]):
                 worst[t], steps[t], before[t] = r, away, s
+                if len(reach.left):
+                    used[t] = used[s] + reach.use[:, s, a]
                 heappush(heap, (r, away, np.int64(t)))
     path = path_to(before, state, best)
     return path, best_gain, best_steps, best_risk, over_risk, over_gain
@@ -249,7 +266,8 @@ def look_ahead(
     to, of = np.empty(most, np.int64), np.empty(most, np.int64)
     told, taken, worth = np.empty(most), np.empty(most), np.empty(most)
     looked, ends = np.zeros(states), np.zeros(states, np.int8)
-    everywhere = allowed.shape[0] == 1
+    everywhere, reach = allowed.shape[0] == 1, graph.reach
+    used, uses = np.zeros((room, len(reach.left))), np.zeros((most, len(reach.left)))
     for _ in range(depth):
         count = 0
         for i in range(low, high):
@@ -263,7 +281,11 @@ def look_ahead(
                     continue
                 if not everywhere and not allowed[s, a]:
                     continue
-                more = gain_at(t, looks, looked)
+                if len(reach.left):
+                    if not affords(reach, used[i], s, a, t, p >= 1.0):
+                        continue
+                    uses[count] = used[i] + reach.use[:, s, a]
+                more = gain_at(t, looks, looked, True)
                 to[count], of[count] = t, i
                 told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
                 worth[count] = told[count] - price * taken[count]
@@ -279,7 +301,7 @@ def look_ahead(
                 continue
             ends[to[k]] += 1
             place[high], parent[high] = to[k], of[k]
-            gain[high], steps[high] = told[k], taken[k]
+            gain[high], steps[high], used[high] = told[k], taken[k], uses[k]
             if worth[k] > best_worth:
                 best, best_worth = high, worth[k]
             high += 1
@@ -417,7 +439,7 @@ def best_tour(
             opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
             for s in range(states):
                 if near[s] > 0.0:
-                    opens[s] = gain_at(s, beyond, looked)
+                    opens[s] = gain_at(s, beyond, looked, True)
         left, bounds = near.copy(), most.copy()
         s, t, there, way = state, target, steps, before
         length, opened, later = 0.0, 0.0, 0.0

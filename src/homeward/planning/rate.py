@@ -100,9 +100,13 @@ class RateSearch:
     _bounds: FloatArray | None = None  # [S] upper bounds on gains; kept, since gains only shrink
 
     def choose(
-        self, belief: Any, model: Moves, state: int, held: Held
+        self, belief: Any, model: Moves, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan, or None to end the run; the accounts after it; and the limit."""
+        """Return the plan, or None to end the run; the accounts after it; and the limit.
+
+        Where the whole run is limited, the explorer goes home when nothing is left to do, or
+        without `learn`.
+        """
         task = self.task
         allowed = EVERYWHERE if task.allowed is None else task.allowed
         graph = graph_of(belief, model, task.planner.correction, allowed)
@@ -124,8 +128,15 @@ class RateSearch:
             if found is None:  # to report the risk of going on
                 _, limit = self.risky(self.view(belief, model, graph, state, held, whole=True))
             limit, most = limit._replace(rate=slow), 1.0
-        if found is None:
-            return None, tuple(survey.account for survey in view.surveys), limit
+        kept, sharp = (
+            [*zip(task.ledgers, view.surveys, strict=True)],
+            belief if task.is_sharp else None,
+        )
+        accounts = tuple(survey.account for survey in view.surveys)
+        if found is None or not learn:
+            found = self.homeward(view)
+            if found is None:
+                return None, accounts, limit
         if "stay" not in model.memo:  # an action that stays in every state; 0 if there is none
             stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
             model.memo["stay"] = int(stays.argmax())
@@ -133,23 +144,36 @@ class RateSearch:
         actions, *_ = follow(graph, np.array(found.path), view.whole, False, 0.0)
         policy[list(found.path[:-1])] = actions
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
+        paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
+        after = zip(kept, paid, strict=True)
+        if not all(
+            x.keeps(survey, new, state, action) for (x, survey), new in after if x.is_limited
+        ):
+            found = self.homeward(view)
+            if found is None:
+                return None, accounts, limit
+        if found.gain == 0.0:  # on the way home, which is held already
+            limited = next(a for x, a in zip(task.ledgers, accounts, strict=True) if x.limits)
+            action = int(limited.way[state])
+            paid = tuple(
+                a if x.limits else x.pay(survey, state, action, sharp)
+                for (x, survey), a in zip(kept, accounts, strict=True)
+            )
         policy[state] = action
 
         def facts() -> tuple[FloatArray, FloatArray, FloatArray]:
             rates = self.rates(view)
             rates[action] = found.rate
             whole = self.view(belief, model, graph, state, held, whole=True)
-            homes = np.array([survey.value for survey in whole.surveys])
+            homes = np.array([survey.ways_from(state).value for survey in whole.surveys])
             return rates, homes, view.share[model.dest[state]]
 
-        kept = [*zip(task.ledgers, view.surveys, strict=True)]
-        sharp = belief if task.is_sharp else None
-        paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
-        doubtful = [survey.total[state] > 0.0 for survey in view.surveys]
-        homes = [
-            (ledger.value(survey, state, sharp) if doubt else survey.value, survey.choice)
-            for (ledger, survey), doubt in zip(kept, doubtful, strict=True)
-        ]
+        homes = []
+        for ledger, survey in kept:
+            ways = survey.safest if survey.shortest is None else survey.ways_from(state)
+            doubtful = ways.total[state] > 0.0
+            value = ledger.value(survey, state, sharp) if doubtful else ways.value
+            homes.append((value, ways.choice))
         return plan_of(task, model, state, found, policy, paid, homes, facts), paid, limit
 
     def view(
@@ -172,10 +196,11 @@ class RateSearch:
             survey = ledger.survey(graph, account, state, sharp, whole=whole)
             surveys.append(survey)
             if not survey.lost:
-                needed = survey.added / max(survey.left, MIN_LEFT)
-                if ledger.within is not None:
-                    needed[survey.steps > ledger.within] = np.inf
-                np.maximum(share, needed, out=share)
+                np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
+            if ledger.limits is not None:
+                graph = graph._replace(reach=ledger.outward(survey))
+                if survey.lost:
+                    share[:] = np.inf
         bonus = self.task.planner.bonus
         if isinstance(bonus, LookingBonus):
             return View(graph, state, tuple(surveys), share, bonus.looks(belief), None)
@@ -187,7 +212,7 @@ class RateSearch:
         """Return the proposal with the best rate of gain minus toll; None if there is none."""
         graph, share, state, looks = view.graph, view.share, view.state, view.looks(MAX_FREE_SHARE)
         free, along = MAX_FREE_SHARE, False
-        if looks.make_tour:  # first by moves that surely work
+        if looks.make_tour and not len(graph.reach.left):  # first by moves that surely work
             count, radius, price = TOUR_CANDIDATES, TOUR_RADIUS, TOUR_RETURN_PRICE
             sure = np.where(graph.blocked <= MAX_TOUR_RISK, graph.success, 0.0)
             for success in (frozen(sure), graph.success):
@@ -219,6 +244,21 @@ class RateSearch:
         if not len(path):
             return None
         return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)
+
+    def homeward(self, view: View) -> Proposal | None:
+        """Return the held way home where the whole run is limited; None at home and elsewhere.
+
+        There is none either if the way is out of reach.
+        """
+        for ledger, survey in zip(self.task.ledgers, view.surveys, strict=True):
+            path, way, dest = [view.state], survey.account.way, view.graph.dest
+            if ledger.limits is None or survey.lost or view.state in ledger.homes:
+                continue
+            while path[-1] not in ledger.homes and way[path[-1]] >= 0 and len(path) <= len(way):
+                path.append(int(dest[path[-1], way[path[-1]]]))
+            if ledger.keeps(survey, survey.account, view.state, int(way[view.state])):
+                return Proposal(tuple(path), 0.0, float(len(path) - 1))
+        return None
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
         """Return the proposal with the most gain per risk within the budgets, and the limit."""
@@ -263,6 +303,11 @@ class RateSearch:
             if p >= MIN_SUCCESS and there != view.state and share[there] <= 1.0:
                 bounds, extra = np.full(len(looks.amount), np.inf), looks.extra_steps + 1.0 / p
                 outward = looks.total, there, looks, extra, 1.0, bounds
-                _, gain, steps, _ = search_outward(graph, share, MAX_FREE_SHARE, *outward)
+                reach = graph.reach
+                if len(reach.left):
+                    left = frozen(reach.left - reach.use[:, view.state, a])
+                    reach = reach._replace(left=left)
+                after = graph._replace(reach=reach)
+                _, gain, steps, _ = search_outward(after, share, MAX_FREE_SHARE, *outward)
                 found[a] = gain / steps
         return found

@@ -200,13 +200,14 @@ class Decisions:
                 moment.belief if guide.search is not None and guide.search.task.is_sharp else None
             )
             survey = ledger.survey(graph, account, moment.state, sharp, whole=True)
-            value, policy = survey.value, survey.choice
+            ways = survey.ways_from(moment.state)
+            value, policy = ways.value, ways.choice
         else:
             sparse = model.sparse()
-            ways = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
-            value, policy = ways.value, ways.account.way
-        found = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
-        return ledger.homes.astype(np.int32), found
+            found = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
+            value, policy = found.value, found.account.way
+        solution = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
+        return ledger.homes.astype(np.int32), solution
 
 
 def _bytes(belief: Belief, before: Belief | None) -> int:

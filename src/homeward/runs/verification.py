@@ -25,7 +25,7 @@ from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.retracing import replay, to_record
-from homeward.safety import ReturnHome, ReturnWithin
+from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -188,11 +188,16 @@ def _claims(setup: Setup) -> list[HomeClaim]:
         return f"the start, {named}" if state == start else named
 
     for criterion in setup.planner.criteria:
-        if isinstance(criterion, ReturnHome | ReturnWithin):
+        if isinstance(criterion, ReturnHome | ReturnWithin | ReturnBefore):
             home = start if isinstance(criterion.home, str) else criterion.home
             homes = frozenset(int(h) for h in np.atleast_1d(home))
             places = "; ".join(place(home) for home in sorted(homes))
             name = f"return to {'any of ' * (len(homes) > 1)}{places}"
+            if isinstance(criterion, ReturnBefore):
+                limits = criterion.within, criterion.allowances
+                name += f" within {criterion.described}"
+                found.append(HomeClaim(name, homes, criterion.delta, *limits))
+                continue
             steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
             if steps is not None:
                 name += f" within {steps} step{'s' * (steps != 1)}"

@@ -175,9 +175,20 @@ class Crossings:
         )
         boxes = [(r * tall - top, c * wide - left, tall, wide) for r, c in ((row, column), other)]
         room = _room(self.sides)
-        _search(margins, boxes[0], boxes[1], here, there, steps.length, *room)
+        _search(margins, part, boxes[0], boxes[1], here, there, steps.length, *room)
         found = _trace(boxes[0], boxes[1], here, there, room[1])
         return frozen(found + np.array([top, left]))
+
+    def lengths(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the length of each move [S, A] in m, and how much it climbs and descends in m.
+
+        Lengths are on the map; heights are those at the pixels' centres. Moves without a way and
+        those that stay have 0.
+        """
+        found = _cross(self.heights, self.pixel, self.sides, self.vehicle)[1]
+        found[~np.isfinite(found)] = 0.0
+        length, up, down = (frozen(np.ascontiguousarray(found[..., k])) for k in (2, 3, 4))
+        return length, up, down
 
     def stands(self, states: Sequence[int] | IntArray) -> FloatArray:
         """Return the rows and columns [2, n] in pixels where the vehicle stands in cells."""
@@ -255,37 +266,45 @@ def find_crossings(
         What can be driven.
     """
     heights = frozen(np.ascontiguousarray(heights, np.float64))
+    anchor, found = _cross(heights, pixel, sides, vehicle, parts=2)
+    up, down = (frozen(np.ascontiguousarray(found[..., k])) for k in range(2))
+    return Crossings(heights, pixel, sides, vehicle, frozen(anchor), up, down)
+
+
+def _cross(
+    heights: FloatArray,
+    pixel: tuple[float, float],
+    sides: tuple[int, int],
+    vehicle: Vehicle,
+    parts: int = 5,
+) -> tuple[IntArray, FloatArray]:
+    """Return the anchor [S] of each cell, and what is known of each move [S, A, parts].
+
+    These are its margins up and down, its length in m, and how much it climbs and descends in m.
+    """
     (tall, wide), pixels = sides, heights.shape[1]
     rows, columns = heights.shape[0] // tall, pixels // wide
     steps = _steps_of(pixel, vehicle.wheelbase)
     anchor = np.full(rows * columns, -1)
-    found = np.full((rows * columns, ACTIONS, 2), -np.inf)
+    found = np.full((rows * columns, ACTIONS, parts), -np.inf)
     band = max(1, BAND_PIXELS // (tall * pixels))
 
     def cross(first: int) -> None:
         last = min(rows, first + band + 1)  # one more, for the moves to the next band
-        margins = np.empty(((last - first) * tall, pixels, ACTIONS, 2), np.float32)
+        part = heights[first * tall : last * tall]
+        margins = np.empty((*part.shape, ACTIONS, 2), np.float32)
         _measure(heights, first * tall, steps, vehicle.wheelbase, vehicle.limits, margins)
-        standing = np.isfinite(heights[first * tall : last * tall])
         local = np.full((last - first) * columns, -1)
-        _settle(standing, margins, sides, columns, local)
-        moves = np.full((len(local), ACTIONS, 2), -np.inf)
-        _connect(margins, sides, columns, steps.length, local, moves)
+        _settle(np.isfinite(part), margins, sides, columns, local)
+        moves = np.full((len(local), ACTIONS, parts), -np.inf)
+        _connect(margins, part, sides, columns, steps.length, local, moves)
         there = slice(first * columns, last * columns)
         np.maximum(found[there], moves, out=found[there])
         anchor[there] = np.where(local < 0, -1, local + first * tall * pixels)
 
     with ThreadPoolExecutor() as pool:  # kernels release the lock
         list(pool.map(cross, range(0, rows, band)))
-    return Crossings(
-        heights,
-        pixel,
-        sides,
-        vehicle,
-        frozen(anchor),
-        frozen(np.ascontiguousarray(found[..., 0])),
-        frozen(np.ascontiguousarray(found[..., 1])),
-    )
+    return anchor, found
 
 
 def crossed_cells(
@@ -488,6 +507,7 @@ def _room(sides: tuple[int, int]) -> tuple[FloatArray, IntArray, FloatArray, Int
 @njit(cache=True)
 def _search(
     margins: NDArray[np.float32],
+    heights: FloatArray,
     one: tuple[int, int, int, int],
     two: tuple[int, int, int, int],
     here: tuple[int, int],
@@ -497,11 +517,12 @@ def _search(
     came: IntArray,
     key: FloatArray,
     node: IntArray,
-) -> tuple[float, float]:
+) -> tuple[float, float, float, float, float]:
     """Find the way of least cost over two cells (top, left, height, width); return its margins.
 
-    It is in ``came`` [n], the last action to each pixel of the box around both cells. Margins are
-    −inf if there is no way.
+    Also return its length in m, and how much it climbs and descends over ``heights`` [R, C] in m.
+    It is in ``came`` [n], the last action to each pixel of the box around both cells. All is −inf
+    if there is no way.
     """
     top, left = min(one[0], two[0]), min(one[1], two[1])
     broad = max(one[1] + one[3], two[1] + two[3]) - left
@@ -551,15 +572,20 @@ def _search(
                     hole = (hole - 1) // 2
                 key[hole], node[hole] = new, q
     if cost[goal] == math.inf:
-        return -math.inf, -math.inf
+        return -math.inf, -math.inf, -math.inf, -math.inf, -math.inf
     up, down, p = math.inf, math.inf, goal
+    metres, climbed, descended = 0.0, 0.0, 0.0
     while p != start:
         a = came[p]
         p -= DOWN[a] * broad + RIGHT[a]
         row, column = top + p // broad, left + p % broad
         up = min(up, margins[row, column, a, 0])
         down = min(down, margins[row, column, a, 1])
-    return up, down
+        rise = heights[row + DOWN[a], column + RIGHT[a]] - heights[row, column]
+        metres += length[a]
+        climbed += max(0.0, rise)
+        descended += max(0.0, -rise)
+    return up, down, metres, climbed, descended
 
 
 def _trace(
@@ -584,13 +610,14 @@ def _trace(
 @njit(cache=True, nogil=True)
 def _connect(
     margins: NDArray[np.float32],
+    heights: FloatArray,
     sides: tuple[int, int],
     columns: int,
     length: FloatArray,
     anchor: IntArray,
     found: FloatArray,
 ) -> None:
-    """Write the margins [n, A, 2] of the moves between the cells of a band."""
+    """Write what `_search` returns of the moves between the cells of a band, or the first of it."""
     (tall, wide), pixels = sides, margins.shape[1]
     rows = len(anchor) // columns
     most = 4 * tall * wide
@@ -609,5 +636,8 @@ def _connect(
                     continue
                 end = anchor[r * columns + c]
                 there, two = (end // pixels, end % pixels), (r * tall, c * wide, tall, wide)
-                up, down = _search(margins, one, two, here, there, length, cost, came, key, node)
-                found[s, a, 0], found[s, a, 1] = up, down
+                way = _search(
+                    margins, heights, one, two, here, there, length, cost, came, key, node
+                )
+                for k in range(found.shape[2]):
+                    found[s, a, k] = way[k]

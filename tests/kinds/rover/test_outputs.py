@@ -140,6 +140,8 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "min_bound": min(record.kept_bounds[0] for record in records),
         "distance_m": distance_of(config, states),
         "steepest": None,
+        "used": [],
+        "home": states[-1] == states[0],
         "start": list(divmod(states[0], 12)),
         "position": list(divmod(states[-1], 12)),
         "return_bound": return_bound(config, belief, world),
@@ -204,7 +206,8 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
     facts = read_facts(run.directory)
     assert tuple(facts) == (
         *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
-        *("plan_ms_median", "min_bound", "distance_m", "steepest", "start", "position"),
+        *("plan_ms_median", "min_bound", "distance_m", "steepest", "used", "home"),
+        *("start", "position"),
         *(
             "return_bound",
             "open_cells",

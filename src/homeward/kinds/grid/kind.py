@@ -188,7 +188,8 @@ GRID = Kind(
     form=Form(
         keys=(
             *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
-            *("algorithm", "floor", "stay", "discount", "limit", *ASKED),
+            *("algorithm", "floor", "stay", "discount", "limit"),
+            *(key for key in ASKED if key in GridConfig.model_fields),
         ),
         check=check,
         safe={"explorer": "safe"},

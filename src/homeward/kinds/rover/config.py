@@ -94,6 +94,7 @@ class RoverConfig(SafeConfig):
     later_keys: ClassVar = (
         *("ground", "roll", "wheelbase", "error_length", "mast"),
         *("obstacles", "keep_out", "height_unit", "belief", "kernel"),
+        *("energy_per_metre", "energy_per_climb"),
     )
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
@@ -179,6 +180,16 @@ class RoverConfig(SafeConfig):
     keep_out: Annotated[str | Area | None, Field(
         description="Never touch these polygons, on the way home neither; they are in map "
         "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
+    distance: Annotated[Positive | None, Field(
+        description="Be home before the whole run has driven this many m, failed attempts "
+        "included, which go out and back."), Option(form="METRES")] = None
+    energy: Annotated[Positive | None, Field(
+        description="Be home before the whole run has used this many Wh."),
+        Option(form="WH")] = None
+    energy_per_metre: Annotated[Positive, Field(
+        description="Wh per m driven, for --energy.")] = 0.06
+    energy_per_climb: Annotated[Annotated[float, Field(ge=0.0, le=1e12)], Field(
+        description="Wh per m climbed, for --energy; driving down gives nothing back.")] = 0.4
     correction: Annotated[Literal["moves", "general"], Field(
         description="Correction of the bounds: moves (ours) or general (the paper's).")] = "moves"
     discount: Discount = 0.999
@@ -238,6 +249,9 @@ class RoverConfig(SafeConfig):
                 name in explicit or getattr(self, name) != type(self).model_fields[name].default
             ):
                 raise InvalidInputError(f"{named(name)} changes nothing without --ground {other}")
+        for name in ("energy_per_metre", "energy_per_climb"):
+            if self.energy is None and name in explicit:
+                raise InvalidInputError(f"{named(name)} changes nothing without {named('energy')}")
         self._check_belief(named)
         super().check_use(explicit, named)
 
@@ -276,6 +290,11 @@ class RoverConfig(SafeConfig):
                 found["start"] = _cell_at(found["start"], cells, "the start")
             found["bases"] = [_cell_at(base, cells, "a base") for base in found.get("bases", ())]
         return found
+
+    def run_limits(self) -> list[str]:
+        """Return the limits of the whole run as text."""
+        limits = (self.distance, "m"), (self.energy, "Wh")
+        return [f"{amount:g} {unit}" for amount, unit in limits if amount is not None]
 
     def has_no_criterion(self) -> bool:
         """Return whether the explorer keeps no safety level."""

@@ -105,7 +105,7 @@ FORM = Form(
             "mast",
         ),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
-        *("truth", "limit", *ASKED),
+        *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb"),
     ),
     files={"terrain": (MARS, SAMPLE)},
     of_the_file=("pixel",),

@@ -30,7 +30,14 @@ from homeward.kinds.rover.correlated import correlated_prior, kernel_of
 from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
-from homeward.kinds.rover.terrain import cell_side, check_stretch, limits_of, pinned, polygons_of
+from homeward.kinds.rover.terrain import (
+    allowances_of,
+    cell_side,
+    check_stretch,
+    limits_of,
+    pinned,
+    polygons_of,
+)
 from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
@@ -200,7 +207,7 @@ def make(config: RoverConfig) -> Setup:
         error = pinned(config).error if config.belief == "independent" else 0.0
         truth = true_heights(cells_of(config).centre, error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
-    criteria = criteria_of(config, belief.shape[1], inside)
+    criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
     correction = Correction(config.correction if config.explorer == "safe" else "naive")
     bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor)
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)

@@ -16,6 +16,7 @@ All but the summaries are identical, byte for byte, however often the run was st
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from homeward.files import replace_file, replace_json
 from homeward.kinds.outcome import (
     account,
     conflict_at_end,
+    homes_of,
     is_stranded,
 )
 from homeward.kinds.rover.config import RoverConfig
@@ -143,6 +145,7 @@ def facts_of(
 ) -> dict[str, Any]:
     """Return the facts of a run so far, as JSON values; conflicts are known only at its end."""
     path, crossings = path_of(records(), world.start), crossings_of(config)
+    homes = homes_of(config, world.start, belief.shape[1])
     kept = account(config, records())
     lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
     variance = belief.variance[~belief.blocked]
@@ -159,6 +162,8 @@ def facts_of(
         "min_bound": min(lows, default=None),
         "distance_m": distance_of(config, path),
         "steepest": None if crossings is None else list(crossings.steepest(path)),
+        "used": used_of(config, records()),
+        "home": all(world.state in each for each in homes),
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
         "return_bound": return_bound(config, belief, world),
@@ -180,6 +185,20 @@ def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
     else:
         corners = crossings.route(path)[0] * crossings.pixel
     return float(np.hypot(*np.diff(corners, axis=0).T).sum())
+
+
+def used_of(config: RoverConfig, records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return what a run used of each of its limits, as JSON values."""
+    limits = [(config.distance, "m"), (config.energy, "Wh")]
+    asked = [(limit, unit) for limit, unit in limits if limit is not None]
+    last = deque(records, maxlen=1) if asked else ()
+    used = [0.0] * len(asked)
+    for record in last:
+        used = record.holding["used"][0]
+    return [
+        {"limit": limit, "unit": unit, "used": each}
+        for (limit, unit), each in zip(asked, used, strict=True)
+    ]
 
 
 def return_bound(config: RoverConfig, belief: SlopeBelief, world: Rover) -> float:

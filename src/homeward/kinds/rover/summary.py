@@ -124,6 +124,7 @@ def summary_of(
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
         *_steepest(facts),
+        *(f"- {line}" for line in used_lines(config, facts)),
         *_kept(facts),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
         f"{surely(float(floored(facts['return_bound'])))}.",
@@ -254,6 +255,15 @@ def _closed(config: RoverConfig) -> list[str]:
     ]
 
 
+def used_lines(config: RoverConfig, facts: dict[str, Any]) -> list[str]:
+    """Return sentences on what the run used of its limits, and whether it is home."""
+    if not facts["used"]:
+        return []
+    used = " and ".join(f"{u['used']:,.1f} of {u['limit']:g} {u['unit']}" for u in facts["used"])
+    home = "It is home." if facts["home"] else f"It is not at {place_of(config)}."
+    return [f"It used {used}, failed attempts included. {home}"]
+
+
 def _steepest(facts: dict[str, Any]) -> list[str]:
     """Return the line on the steepest ground that was driven, if it is known."""
     if facts["steepest"] is None:
@@ -307,6 +317,18 @@ def _no_promise(config: RoverConfig) -> str:
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
     """Return the other criteria as text."""
     found = []
+    limits = config.run_limits()
+    if limits:
+        found.append(
+            "- Home by then: what the whole run has used and what the way home needs are never "
+            f"more than {' and '.join(limits)} together. That way works {surely(config.delta)}. A "
+            "failed attempt counts as the whole way out and back."
+        )
+        if config.energy is not None:
+            found.append(
+                f"- Energy: {config.energy_per_metre:g} Wh per m driven and "
+                f"{config.energy_per_climb:g} Wh per m climbed, on the terrain model as given."
+            )
     if config.back_within is not None:
         found.append(
             f"- Back in time: within {_count(config.back_within, 'step')} of the call "

@@ -16,6 +16,7 @@ from homeward.arrays import BoolArray, FloatArray, frozen
 from homeward.beliefs.grid_graph import STEPS, grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
+from homeward.safety import Allowance
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
@@ -184,6 +185,34 @@ def limits_of(
     dest, height = grid_graph(*cells.shape).dest, cells.centre.ravel()
     rise = height[dest] - height[:, None]
     return frozen(scale * crossings.down - rise), frozen(scale * crossings.up + rise)
+
+
+def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
+    """Return what the whole run may use: metres and energy, by the ways on the terrain model.
+
+    A way of length d that climbs u uses d m, and `energy_per_metre`·d + `energy_per_climb`·u Wh.
+    A failed attempt uses at most the whole way out and back, which climbs what the way descends.
+    """
+    if config.has_no_criterion() or not config.run_limits():
+        return ()
+    cells, crossings = cells_of(config), crossings_of(config)
+    dest = grid_graph(*cells.shape).dest
+    if crossings is None:
+        at = np.stack(np.divmod(np.arange(cells.mean.size), cells.shape[1]), axis=1) * cells.size
+        length = np.linalg.norm(at[dest] - at[:, None], axis=2)
+        height = np.nan_to_num(cells.centre.ravel())
+        rise = height[dest] - height[:, None]
+        up, down = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
+    else:
+        length, up, down = crossings.lengths()
+    metre, climb = config.energy_per_metre, config.energy_per_climb
+    found = []
+    if config.distance is not None:
+        found.append(Allowance(config.distance, "m", length, 2.0 * length))
+    if config.energy is not None:
+        out, back = metre * length + climb * up, metre * length + climb * down
+        found.append(Allowance(config.energy, "Wh", out, out + back))
+    return tuple(found)
 
 
 def cell_side(config: RoverConfig) -> float:

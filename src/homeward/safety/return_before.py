@@ -1,0 +1,92 @@
+"""The criterion that the explorer is home before the run has used up what it has.
+
+Attempts use amounts such as metres or energy. At every step of a run, what was used so far and what
+the held way home uses are together within each limit. So with probability at least δ the explorer
+is home before any limit is exceeded, whenever it is recalled; where moves are sure, always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from homeward.arrays import number, numbers
+from homeward.errors import InvalidProblemError
+from homeward.safety.criterion import check_level, check_steps
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.safety.criterion import Requirement, Situation
+    from homeward.safety.return_home import Home
+
+
+class Allowance(NamedTuple):
+    """An amount that a run may use in all.
+
+    Attributes
+    ----------
+    amount
+        What may be used, above 0.
+    unit
+        Its unit, such as m.
+    use
+        What each attempt uses if it works [S, A], at least 0.
+    lost
+        What each attempt uses if it fails [S, A], at least 0; for actions that stay, what they use.
+    """
+
+    amount: float
+    unit: str
+    use: FloatArray
+    lost: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReturnBefore:
+    """A return policy reaches home before the run exceeds an allowance, with probability ≥ δ.
+
+    Parameters
+    ----------
+    allowances
+        What the whole run may use, the way home included.
+    delta
+        The safety level of the whole run.
+    home
+        The run's ``"start"``, or states of which any will do.
+    within
+        Largest number of steps of the return alone; None for any number.
+    """
+
+    allowances: tuple[Allowance, ...]
+    delta: float
+    home: Home = "start"
+    within: int | None = None
+
+    def __post_init__(self) -> None:
+        error = InvalidProblemError
+        check_level(self.delta)
+        if self.within is not None:
+            object.__setattr__(self, "within", check_steps(self.within, "the return"))
+        if not self.allowances:
+            raise error("nothing is limited: give an allowance, or use ReturnHome")
+        for allowance in self.allowances:
+            if not 0.0 < number(allowance.amount, "the allowance", error) < np.inf:
+                raise error(f"the allowance is {allowance.amount:g}, expected above 0 and finite")
+            for part in (allowance.use, allowance.lost):
+                used = numbers(part, f"the use in {allowance.unit}", None, error)
+                if used.ndim != 2 or not (used >= 0.0).all():
+                    raise error(f"the use in {allowance.unit} is not [S, A] of numbers >= 0")
+
+    @property
+    def described(self) -> str:
+        """The limits as text, such as "500 m in all"."""
+        said = [f"{a.amount:g} {a.unit} in all" for a in self.allowances]
+        if self.within is not None:
+            said.insert(0, f"{self.within} step{'s' * (self.within != 1)}")
+        return " and ".join(said)
+
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Raise: the criterion is about a whole run."""
+        raise InvalidProblemError("ReturnBefore is kept over a whole run: use Explorer")
