@@ -195,6 +195,7 @@ def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> Calibra
         setup = make(rover_config(belief, seed * worlds + number, delta=delta, limit=recall))
         explorer = play(setup)
         assert explorer.held is not None
+        assert isinstance(setup.world, Rover)
         home += held_works(explorer.held, setup.world)
         kept += explorer.held.kept / worlds
     return Calibration(worlds, worlds, home, delta, kept)
