@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import typeof
 
 from homeward.beliefs import (
     DirichletBelief,
@@ -24,11 +25,13 @@ from homeward.bonuses import (
     NearBayesian,
     RMax,
     Uncover,
+    once,
     unit_of,
     weights_of,
 )
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
+from homeward.planning.graph import EVERYWHERE, graph_of
 from homeward.words import amount
 
 BELIEF = FiniteBelief([Moves(np.array([[1, 0], [0, 1]]), np.full((2, 2), 0.5))])
@@ -193,3 +196,21 @@ def test_information_needs_a_sensor() -> None:
 )
 def test_a_gain_is_written_with_its_unit(bonus: Any, one: str, more: str) -> None:
     assert (amount(1.0, unit_of(bonus)), amount(2.5, unit_of(bonus))) == (one, more)
+
+
+def type_of(value: Any) -> Any:
+    return typeof(value)  # type: ignore[no-untyped-call]
+
+
+def test_all_looks_and_graphs_have_one_type_so_that_searches_are_compiled_once() -> None:
+    ground = TerrainBelief((3, 4), np.zeros(12), np.ones(12), (20.0, 20.0), 30.0, 30.0)
+    looks = [
+        Uncover().looks(HeightBelief((3, 4))),
+        InformationGain(Sensor(60.0)).looks(ground),
+        InformationGain(Sensor(60.0, mast=2.0)).looks(ground),
+        once(RMax()(BELIEF)),
+    ]
+    assert len({type_of(each) for each in looks}) == 1
+    model = ground.mean()
+    masks = EVERYWHERE, np.ones(model.success.shape, dtype=bool)
+    assert len({type_of(graph_of(ground, model, None, allowed)) for allowed in masks}) == 1

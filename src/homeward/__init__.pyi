@@ -58,6 +58,7 @@ from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
 from .planning.planner import Planner as Planner
+from .planning.sampled import Sampled as Sampled
 from .safety import Allowance as Allowance
 from .safety import AtStep as AtStep
 from .safety import Criterion as Criterion

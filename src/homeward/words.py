@@ -45,6 +45,15 @@ CHANGES = {
 }
 """What to change so that an exploration goes further, by the value of `End`."""
 
+UNPROVEN_ENDS = ("all_safe_seen", "budget", "infeasible", "too_little")
+"""Ends that may be due to what could not be proven."""
+
+SAMPLING = (
+    "Not all that is safe can be proven here: with a confidence, sampled certificates estimate it "
+    "in worlds drawn from the belief."
+)
+"""What to change where a correction proves too little."""
+
 VERDICTS = {
     "chosen": "chosen",
     "less_safe": "in the plan, but less safe than the chosen action",
@@ -63,8 +72,21 @@ EVALUATORS = {
     "pairs": "by the probabilities that moves, and pairs of moves, never work",
     "correction": "{correction} correction",
     "union": "by the sum of the probabilities that a move never works",
+    "sampled": "estimated in worlds drawn from the belief, not proven",
 }
 """How a bound was evaluated, by the code of its evaluator."""
+
+
+def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:
+    """Return what is known of the way home over a whole run, and whether it is proven."""
+    said = f"at any recall it can return with probability at least {math.floor(kept * 1e4) / 1e4:g}"
+    if evaluator == "sampled" and confidence is not None:
+        return (
+            f"Estimated, not proven: {said} ({worlds:,} worlds drawn from the belief for each "
+            f"step; the doubt left by a confidence of {confidence:g} is counted as risk)."
+        )
+    how = EVALUATORS[evaluator].format(correction="by the general")
+    return f"Proven: {said} ({how})."
 
 
 class Remainder(NamedTuple):
@@ -83,6 +105,8 @@ class Remainder(NamedTuple):
         would allow more.
     budgets
         For each home: its name, its safety level δ, and the probability that may still be risked.
+    unproven
+        Whether sampled certificates could allow what can't be proven.
     """
 
     left: float = 0.0
@@ -90,6 +114,7 @@ class Remainder(NamedTuple):
     unit: str | None = None
     share: float = math.inf
     budgets: tuple[tuple[str, float, float], ...] = ()
+    unproven: bool = False
 
 
 def sentence(text: str) -> str:
@@ -127,6 +152,8 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
         said.append(f"The best option left gains {rate} per step.")
     if rest is not None and rest.left > 0.0:
         said.append(f"Left to explore: {amount(rest.left, rest.unit)}.")
+    if rest is not None and rest.unproven and end in UNPROVEN_ENDS:
+        change = f"{change} {SAMPLING}"
     return why, " ".join([*said, change])
 
 

@@ -164,12 +164,17 @@ class DirichletBelief:
 
     def sample(self, rng: np.random.Generator) -> SparseMDP:
         """Return one model drawn from the belief."""
-        drawn = np.zeros_like(self.alpha)
+        return self._model(self.draws(rng, 1)[0])
+
+    def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return the probabilities of the outcomes in `count` drawn models, [count, C, O]."""
+        drawn = np.zeros((count, *self.alpha.shape))
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
             # A single possible outcome is certain; a draw could be rounded below 1.
-            drawn[kind, possible] = rng.dirichlet(alpha[possible]) if possible.sum() > 1 else 1.0
-        return self._model(drawn)
+            several = possible.sum() > 1
+            drawn[:, kind, possible] = rng.dirichlet(alpha[possible], count) if several else 1.0
+        return drawn
 
     def _model(self, shares: FloatArray) -> SparseMDP:
         """Return the model in which the outcomes of each kind have the probabilities [C, O]."""

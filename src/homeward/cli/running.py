@@ -41,6 +41,7 @@ AMOUNTS = {
     "reached": "{:.0%} of all squares that can be seen safely",
     "distance_m": "{:,.0f} m driven",
     "cells_visited": "{:,} cells visited",
+    "tiles_visited": "{:,} tiles visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
 """Texts for results that a kind may write, by key."""
@@ -124,6 +125,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         words.insert(0, lost if facts["stranded"] else f"it can return to {place_of(safe)}")
     if words:
         say("; ".join(words))
+    if "certificate" in facts:
+        say(facts["certificate"])
     if safe is not None:
         for line in describe_bounds(safe, facts["criteria"]):
             say(line)

@@ -31,7 +31,7 @@ from homeward.planning.held import Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
-from homeward.planning.returns import returns_of
+from homeward.planning.sampled import LOT_SHARE, MIN_LOT
 from homeward.solvers.engines import engine
 from homeward.solvers.threads import on_one_thread
 
@@ -95,8 +95,8 @@ class GeneralSearch:
         """
         planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         found = [
-            returns_of(belief, model, ledger, account, state, planner.correction)
-            for ledger, account in zip(ledgers, held.accounts, strict=True)
+            self.task.returns(belief, model, k, account, state)
+            for k, account in enumerate(held.accounts)
         ]
         share = np.zeros((model.states, model.actions))
         for ledger, returns in zip(ledgers, found, strict=True):
@@ -129,7 +129,16 @@ class GeneralSearch:
 
         policy = np.zeros(model.states, np.int32)
         policy[state] = action
-        paid = tuple(returns.pay(state, action) for returns in found)
+        chance = min(1.0, LOT_SHARE / max(share[state, action], LOT_SHARE))
+        paid = tuple(returns.pay(state, action, chance) for returns in found)
+        sampled, tally = planner.sampled, held.accounts[0].tally if held.accounts else None
+        if chance < 1.0 and not (sampled and tally and sampled.wins(tally, chance)):
+            return None, held.accounts, limit
+        for ledger, returns, account in zip(ledgers, found, paid, strict=True):
+            if account.spent > ledger.budget and not returns.lost:  # only if it is sampled
+                left = max(ledger.budget - returns.account.spent, MIN_LEFT)
+                cost = account.spent - returns.account.spent
+                return None, held.accounts, limit._replace(gain=proposal.gain, share=cost / left)
         homes = [(returns.value, returns.account.way) for returns in found]
         plan = plan_of(self.task, mean, state, proposal, policy, paid, homes, facts, method)
         return plan, paid, limit
@@ -155,12 +164,17 @@ class GeneralSearch:
         priced = np.maximum(share, 0.0) + STEP_RISK
         # Only gain above the floor counts: the floor is subtracted first and added back later.
         ratio = best_ratio(model, bonus, priced, affordable, state, floor, free)
+        if ratio.action < 0:  # a chance to learn, if no way is left that surely learns something
+            ratio = best_ratio(model, bonus, priced, affordable, state, floor, free, may_fail=True)
         if ratio.action >= 0:
             return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
         unpaid = replace(model, reward=np.where(np.isfinite(model.reward), 0.0, -np.inf))
         beyond = best_ratio(unpaid, bonus, priced, inside, state, floor)
         if beyond.action >= 0:
             gain = beyond.gain + floor * beyond.steps
+            sampled = self.task.planner.sampled
+            if sampled is not None and sampled.lots and MIN_LOT * beyond.cost < 1.0:
+                ratio = beyond._replace(gain=gain)
             limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + BUDGET_TOLERANCE))
         return ratio, limit
 
@@ -222,12 +236,15 @@ def best_ratio(
     state: int,
     toll: FloatArray | float = 0.0,
     free: BoolArray | None = None,
+    *,
+    may_fail: bool = False,
 ) -> Ratio:
     """Return the best ratio of bonus plus reward to cost over all policies.
 
     `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
     [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
-    `free` [S, A] actions (None: all allowed ones).
+    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1;
+    if it `may_fail`, it may also end in any other state without one.
     """
     usable = allowed & np.isfinite(model.reward)
     forgone = most_earned(model, usable if free is None else usable & free, state)
@@ -237,8 +254,10 @@ def best_ratio(
         return NO_RATIO
     price, best = 0.0, NO_RATIO
     least = 1e-9 * float(ends.max()) / float(cost[usable].max())
+    quits: BoolArray = np.full(model.states, may_fail)
+    quits[state] = False
     for _ in range(MAX_PRICE_ROUNDS):
-        found = _priced(model, ends, reward, cost, usable, max(price, least), state)
+        found = _priced(model, ends, reward, cost, usable, quits, max(price, least), state)
         if not 0.0 < found.gain < np.inf or not found.cost > 0.0:
             break
         ratio = found.gain / found.cost
@@ -254,10 +273,13 @@ def _priced(
     reward: FloatArray,
     cost: FloatArray,
     usable: BoolArray,
+    quits: BoolArray,
     price: float,
     state: int,
 ) -> Ratio:
     """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
+
+    In states `quits` [S] it may end without a bonus.
 
     Policy iteration finds the policy. Each step ends the path with `STOP_PROBABILITY`, so that a
     policy that never collects a bonus has a finite, very low value.
@@ -268,8 +290,9 @@ def _priced(
     last, last_action = ending.max(axis=1), ending.argmax(axis=1)
     nowhere = ~np.any(usable, axis=1)  # excluded: a value below any other
     bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
-    stops = np.isfinite(last) | nowhere
-    last = np.where(nowhere, bottom, last)
+    quits = quits & ~(last > 0.0)
+    stops = np.isfinite(last) | nowhere | quits
+    last = np.where(quits, 0.0, np.where(nowhere, bottom, last))
     policy = np.where(stops, last_action, usable.argmax(axis=1))
     for _ in range(MAX_POLICY_ROUNDS):
         rows = model.transitions[states * model.actions + policy]
@@ -289,6 +312,7 @@ def _priced(
     onward = diags_array((~stops).astype(np.float64)) @ rows
     paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
     right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
+    right[stops & quits] = 0.0
     # A policy that never collects has no total: a small stop probability makes it large instead.
     system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
     found = np.atleast_2d(spsolve(system, right))[state]

@@ -30,6 +30,7 @@ from homeward.planning.plan import Evaluator
 from homeward.planning.planner import check_rewards
 from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
+from homeward.planning.sampled import sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.criterion import state_name
 from homeward.safety.return_home import return_name
@@ -39,10 +40,13 @@ from homeward.words import Remainder
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray
     from homeward.beliefs import Belief
-    from homeward.models import Model
+    from homeward.models import Model, SparseMDP
+    from homeward.planning.held import Account
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
     from homeward.planning.pursuit import Limit
+    from homeward.planning.returns import Returns
+    from homeward.planning.sampled import SampledReturns
 
 MAX_IDLE_STEPS = 20
 """Largest number of steps without news, per state of the model, before a run ends."""
@@ -67,6 +71,21 @@ class Task:
     floor: float  # smallest gain per step that is worth pursuing, above 0
     evaluator: Evaluator = Evaluator.UNION  # how the held way home and its charges are evaluated
 
+    def returns(
+        self, belief: Belief, model: SparseMDP, home: int, account: Account | None, state: int
+    ) -> Returns | SampledReturns:
+        """Return the ways home of home number `home`; `account` is None before a run."""
+        ledger, planner = self.ledgers[home], self.planner
+        if planner.sampled is not None and self.evaluator is Evaluator.SAMPLED:
+            return sampled_returns(planner.sampled, belief, model, ledger, home, account, state)
+        return returns_of(belief, model, ledger, account, state, planner.correction)
+
+    @property
+    def lacks_proof(self) -> bool:
+        """Whether sampled certificates could allow what can't be proven."""
+        proves = self.planner.correction is not Correction.NAIVE
+        return proves and self.evaluator is Evaluator.CORRECTION and bool(self.ledgers)
+
     @property
     def is_sharp(self) -> bool:
         """Whether the probability that several moves work together is used."""
@@ -82,12 +101,14 @@ class Decision:
     end: End | None = None  # why the run ends
     limit: Limit | None = None  # what is left when the run ends
     budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
+    unproven: bool = False  # whether sampled certificates could allow what can't be proven
 
     def remainder(self, unit: str | None) -> Remainder | None:
         """Return the remaining gain at the end of a run, in `unit`, and the risk of continuing."""
         if self.limit is None:
             return None
-        return Remainder(self.limit.left, self.limit.rate, unit, self.limit.share, self.budgets)
+        found = self.limit.left, self.limit.rate, unit, self.limit.share
+        return Remainder(*found, self.budgets, self.unproven)
 
 
 class Guide:
@@ -115,7 +136,9 @@ class Guide:
             sharp = belief if self.search.task.is_sharp else None
             return Held(tuple(ledger.open(graph, self.start, sharp) for ledger in ledgers))
         sparse = model.sparse()
-        found = [returns_of(belief, sparse, x, None, self.start, correction) for x in ledgers]
+        assert self.search is not None
+        task = self.search.task
+        found = (task.returns(belief, sparse, k, None, self.start) for k in range(len(ledgers)))
         return Held(tuple(returns.account for returns in found))
 
     def decide(self, belief: Belief, state: int, held: Held) -> Decision:
@@ -130,7 +153,7 @@ class Guide:
                 return Decision(None, held, End.OUTSIDE)
         kept = zip(task.ledgers, held.accounts, strict=True)
         if any(account.spent > ledger.budget for ledger, account in kept):
-            return Decision(None, held, End.INFEASIBLE)
+            return Decision(None, held, End.INFEASIBLE, unproven=task.lacks_proof)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
         if isinstance(self.search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
@@ -168,7 +191,7 @@ class Guide:
             (ledger.name, ledger.delta, max(0.0, ledger.budget - account.spent))
             for ledger, account in zip(task.ledgers, accounts, strict=True)
         )
-        return Decision(None, after, end, limit, budgets)
+        return Decision(None, after, end, limit, budgets, task.lacks_proof)
 
     @property
     def is_limited(self) -> bool:
@@ -207,7 +230,7 @@ class Guide:
                 )
             present = set_of(belief)
             accounts = tuple(replace(a, way=a.policies.get(present, a.way)) for a in accounts)
-        elif isinstance(belief, DirichletBelief):
+        elif isinstance(belief, DirichletBelief) and self.planner.sampled is None:
             correction = self.planner.correction
             kept = zip(accounts, self.ledgers(belief), strict=True)
             accounts = tuple(replace(a, way=way_home_of(belief, x, correction)) for a, x in kept)
@@ -229,6 +252,11 @@ class Guide:
             is_default_zero(model.reward)
             or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
         )
+        if on_graph and self.planner.sampled is not None:
+            raise InvalidProblemError(
+                "sampled certificates are for general models; where moves work or stay, the risk "
+                "of each move is known: plan without them"
+            )
         allowed: BoolArray | None = None
         ledgers = []
         for criterion in self.planner.criteria:
@@ -260,6 +288,8 @@ class Guide:
                 evaluator = Evaluator(evaluator_of(belief) or evaluator)
         elif isinstance(belief, FiniteBelief) and self.planner.correction is not Correction.NAIVE:
             evaluator = Evaluator.EXACT
+        elif self.planner.sampled is not None:
+            evaluator = Evaluator.SAMPLED
         if sum(ledger.limits is not None for ledger in ledgers) > 1:
             raise InvalidProblemError("several criteria limit the run: put them into one")
         task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR), evaluator)

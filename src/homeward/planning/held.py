@@ -6,7 +6,7 @@ A record has only the changes since the previous step.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ MAX_FREE_SHARE = 1e-3
 """Largest fraction of a remaining budget that a path may spend without a toll."""
 
 
+class Tally(NamedTuple):
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
+
+    total: float = 0.0  # sum of the estimated charges
+    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
+    draws: int = 0  # number of estimates, each in fresh worlds
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
     """The edges that a run relies on to return to one home, and what it has spent and used."""
@@ -31,6 +39,7 @@ class Account:
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
     used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
+    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,8 @@ class Held:
                 [[subset, policy.tolist()] for subset, policy in a.policies.items()]
                 for a in self.accounts
             ]
+        if any(a.tally is not None for a in self.accounts):
+            value["sampled"] = [list(a.tally or ()) for a in self.accounts]
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -121,6 +132,10 @@ class Held:
                 way[np.array(at, np.intp)] = actions
                 used = tuple(map(float, used))
                 accounts.append(replace(old, way=frozen(way), spent=float(spent), used=used))
+            for k, tally in enumerate(value.get("sampled", ())):
+                total, spread, draws = tally
+                found_tally = Tally(float(total), float(spread), int(draws))
+                accounts[k] = replace(accounts[k], tally=found_tally)
             for k, policies in enumerate(value.get("policies", ())):
                 found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
                 accounts[k] = replace(accounts[k], policies=found)

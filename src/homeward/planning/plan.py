@@ -45,6 +45,7 @@ class Evaluator(StrEnum):
     PAIRS = "pairs"  # the same, bounded by what is known of pairs of moves
     CORRECTION = "correction"  # on the mean model, by the plan's correction
     UNION = "union"  # 1 less the sum of the probabilities that a move never works
+    SAMPLED = "sampled"  # estimated in drawn worlds, with an interval: not proven
 
 
 class Evidence(Sequence[ActionEvidence]):

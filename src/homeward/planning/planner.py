@@ -22,6 +22,7 @@ from homeward.models import Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
 from homeward.planning.proof import proven
+from homeward.planning.sampled import Sampled
 from homeward.planning.world_values import Followed
 from homeward.safety import AtStep, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
@@ -72,6 +73,9 @@ class Planner:
         When exploration is called off: None for any step, with probability 1 − γ each; `AtStep(n)`
         or n for exactly n steps from now, without discount. Then policies depend on the step,
         [n, S], and the way out is always corrected by Theorem 2.
+    sampled
+        Estimate in worlds drawn from the belief what can't be proven of a run (`Sampled`); only
+        `Explorer` can, on general models. None never does.
     """
 
     bonus: Bonus
@@ -80,6 +84,7 @@ class Planner:
     correction: Correction | None = None
     method: Method = "columns"
     recall: AtStep | int | None = None
+    sampled: Sampled | None = None
 
     def __post_init__(self) -> None:
         error, keep = InvalidProblemError, partial(object.__setattr__, self)
@@ -103,6 +108,8 @@ class Planner:
             keep("correction", Correction(self.correction))
         if not isinstance(self.criteria, tuple | list):
             raise error(f"criteria is {self.criteria!r}, expected a list of criteria")
+        if self.sampled is not None and not isinstance(self.sampled, Sampled):
+            raise error(f"sampled is {self.sampled!r}, expected Sampled(...) or None")
         for criterion in self.criteria:
             if isinstance(criterion, type) or not hasattr(criterion, "require"):
                 raise error(f"{criterion!r} is not a criterion")
@@ -121,6 +128,8 @@ class Planner:
         The `previous` plan warm-starts this one; that helps if the belief has hardly changed.
         """
         model, steps, error = belief.mean(), self._steps, InvalidProblemError
+        if self.sampled is not None:
+            raise error("sampled certificates are for a whole run: use Explorer")
         check_rewards(model)
         state = index(state, model.states, "the state", error)
         first = state if start is None else index(start, model.states, "the start", error)

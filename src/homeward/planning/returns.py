@@ -43,9 +43,12 @@ class Returns(NamedTuple):
     lost: bool  # whether no way home is left
     choices: tuple[Account, ...] = ()  # per action in the present state; `account` if empty
 
-    def pay(self, state: int, action: int) -> Account:
-        """Return the account after an action; a negative charge refunds what was spent."""
-        cost = 0.0 if self.lost else float(self.charge[state, action])
+    def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
+        """Return the account after an action that is taken with probability `chance`.
+
+        A negative charge refunds what was spent.
+        """
+        cost = 0.0 if self.lost else chance * float(self.charge[state, action])
         account = self.choices[action] if self.choices else self.account
         return replace(account, spent=min(1.0, max(0.0, account.spent + cost)))
 

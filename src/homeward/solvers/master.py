@@ -95,7 +95,8 @@ class Master:
         basis = self._first(points) if self._basis is None else self._basis
         shift = 0 if seeking else count  # fixed shortfalls are no longer variables
         inner = basis - shift
-        sound = simplex(matrix[:, shift:], side, cost[shift:], inner)
+        free = np.ascontiguousarray(matrix[:, shift:])  # so that one type is compiled
+        sound = simplex(free, side, cost[shift:], inner)
         basis = inner + shift
         if not sound:
             sound, basis = self._ask(matrix, side, cost, shift)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import first_of, indices, is_default_zero, numbers, place
+from homeward.arrays import first_of, frozen, indices, is_default_zero, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers.folding import fold, solve_folded
@@ -97,14 +97,14 @@ def check_correction(model: Model, correction: FloatArray) -> FloatArray:
         raise InvalidProblemError(
             f"the correction {place(at, 'sa')} is {correction[at]:g}, expected at most 0"
         )
-    return correction
+    return frozen(correction)
 
 
 def open_success(model: Moves) -> FloatArray:
-    """Return the success probabilities [S, A], 0 for actions that can't be chosen."""
+    """Return the success probabilities [S, A], 0 for actions that can't be chosen, read-only."""
     if is_default_zero(model.reward):
         return model.success
-    return np.where(np.isfinite(model.reward), model.success, 0.0)
+    return frozen(np.where(np.isfinite(model.reward), model.success, 0.0))
 
 
 def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:

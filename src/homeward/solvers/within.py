@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from homeward.arrays import frozen
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import graphs
@@ -88,7 +89,7 @@ def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
     """Return the solution by shortest paths of at most `steps` edges with cost 1 − success."""
     success, home = open_success(model), unsigned(home)
     dest, ways = unsigned(model.dest), graphs.ways_to(model)
-    correction = (success - 1.0) * success
+    correction = frozen((success - 1.0) * success)
     layers: IntArray | None = None
     if steps >= UNLIMITED_FACTOR * np.sqrt(model.states):
         distance, policy = graphs.distances_home(dest, success, correction, home, ways)

@@ -10,6 +10,7 @@ from homeward.errors import InvalidInputError
 from homeward.paper.toytext import SETTINGS, explore
 from homeward.planning.explorer import End
 from homeward.runs import Run
+from homeward.runs.verification import plan_of_step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +49,39 @@ def test_a_cliff_stopped_halfway_goes_on_the_same_way(tmp_path: Path) -> None:
     assert (tmp_path / "parts/steps.jsonl").read_bytes() == (
         tmp_path / "whole/steps.jsonl"
     ).read_bytes()
+
+
+def test_a_sampled_run_stopped_halfway_goes_on_the_same_way_and_is_planned_again(
+    tmp_path: Path,
+) -> None:
+    config = {"world": "slippery lake", "prior": [10_000, 10_000, 10_000, 1], "limit": 6}
+    config |= {"confidence": 0.99, "worlds": 200}
+    whole, parts = (Run.create(tmp_path / n, "toytext", config) for n in ("whole", "parts"))
+    whole.resume()
+    while parts.manifest.end is None:
+        next(parts.steps(), None)
+    for name in ("steps.jsonl", "summary.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert "not proven" in (tmp_path / "whole/summary.json").read_text()
+    judged = plan_of_step(whole)
+    assert judged.run is not None
+    assert not judged.refuted
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"worlds": 100}, "worlds needs confidence"),
+        ({"lots": True}, "lots needs confidence"),
+        ({"confidence": 0.9, "delta": None}, "confidence needs a safety level"),
+        ({"confidence": 0.9, "algorithm": "paper"}, "confidence needs algorithm rate"),
+    ],
+)
+def test_a_key_of_sampling_that_has_no_effect_is_refused(
+    tmp_path: Path, config: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Run.create(tmp_path / "run", "toytext", config)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from homeward.errors import InvalidInputError
 from homeward.kinds.promises import CAN_COME_HOME, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
+from homeward.planning.sampled import Sampled
 from homeward.runs.config import Config, Named, Option
 
 if TYPE_CHECKING:
@@ -51,9 +53,43 @@ class ToyTextConfig(Config):
         Field(description="Where to return to; current needs --algorithm paper."),
     ] = "start"
     discount: Discount = 0.99
+    confidence: Annotated[
+        Annotated[float, Field(gt=0.0, lt=1.0)] | None,
+        Field(
+            description="Estimate in worlds drawn from the prior what can't be proven. The "
+            "interval of all estimates holds with this probability; the rest is spent like risk."
+        ),
+        Option(unset="only what is proven"),
+    ] = None
+    worlds: Annotated[
+        int, Field(ge=1, le=1_000_000, description="With --confidence: worlds drawn for each step.")
+    ] = 2000
+    lots: Annotated[
+        bool,
+        Field(
+            description="With --confidence: take the last action by lot if its risk exceeds what "
+            "is left."
+        ),
+    ] = False
     limit: StepLimit = 300
+
+    later_keys: ClassVar = ("confidence", "worlds", "lots")
+
+    def sampled(self) -> Sampled | None:
+        """Return what is asked for by sampling; None if only what is proven counts."""
+        if self.confidence is None:
+            return None
+        return Sampled(self.confidence, self.worlds, self.seed, self.lots)
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys contradict each other, or if a key that was set has no effect."""
         keys = ("algorithm", "home", "discount")
         check_keys(self, self.delta is None, keys, explicit, named)
+        if self.confidence is None:
+            for key in ("worlds", "lots"):
+                if key in explicit or getattr(self, key) != type(self).model_fields[key].default:
+                    raise InvalidInputError(f"{named(key)} needs {named('confidence')}")
+        elif self.delta is None:
+            raise InvalidInputError(f"{named('confidence')} needs a safety level")
+        elif self.algorithm == "paper":
+            raise InvalidInputError(f"{named('confidence')} needs {named('algorithm')} rate")

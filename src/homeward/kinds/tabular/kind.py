@@ -8,6 +8,7 @@ import numpy as np
 
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
+from homeward.files import replace_json
 from homeward.kinds import deferred
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_map
@@ -15,18 +16,20 @@ from homeward.planning.planner import Planner
 from homeward.replay.scene import Scene, layer
 from homeward.runs.kind import Kind, Setup
 from homeward.safety import ReturnHome
+from homeward.words import certificate_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import DirichletBelief
+    from homeward.runs.kind import Ended
 
 
 def make(config: ToyTextConfig) -> Setup:
     """Return the setup of a run in FrozenLake or CliffWalking."""
     world = ToyTextWorld(config.world, config.seed)
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
-    planner = Planner(RMax(), criteria, config.discount)
+    planner = Planner(RMax(), criteria, config.discount, sampled=config.sampled())
     belief = tile_belief(world.tiles, config.prior)
     return Setup(planner, belief, world, config.limit, algorithm=config.algorithm)
 
@@ -40,6 +43,25 @@ def settle(config: ToyTextConfig) -> ToyTextConfig:
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
     """Return the arrays to store: the mask of visited tiles [R, C], and Dirichlet counts."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
+
+
+def summarise(ended: Ended) -> None:
+    """Write the results of a finished run."""
+    config: Any = ended.config
+    belief: Any = ended.belief
+    facts: dict[str, Any] = {
+        "steps": ended.manifest.steps,
+        "end": ended.manifest.end,
+        "why": ended.why,
+        "tiles_visited": int(belief.visited.sum()),
+    }
+    for record in ended.records():
+        if record.holding is not None and record.bounds:
+            facts |= {"kept": record.holding["kept"], "evaluator": record.evaluators[0]}
+    if "kept" in facts:
+        given = facts["kept"], facts["evaluator"], config.confidence, config.worlds
+        facts["certificate"] = certificate_of(*given)
+    replace_json(ended.directory / "summary.json", facts)
 
 
 def scene_of(setup: Setup) -> Scene:
@@ -76,5 +98,6 @@ TOYTEXT = Kind(
     description="Gymnasium's FrozenLake and CliffWalking: the map is known, the dynamics are not.",
     draw=deferred("homeward.kinds.tabular.figure", "draw_run"),
     scene=scene_of,
+    products=summarise,
     shape=lambda config: tile_map(config["world"]).shape,
 )

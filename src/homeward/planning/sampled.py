@@ -1,0 +1,350 @@
+"""Sampled certificates: what a run risks, estimated in fresh worlds drawn after each choice.
+
+Where a correction proves nothing, the ways home can still be evaluated in worlds drawn from the
+belief. A run holds a return policy; let Y = E[W] be the probability that it leads home, given the
+observations. Before an action is taken, it is fixed which policy is held after it. In a world w the
+action lowers the probability of coming home by
+
+    d(w) = W_held(s) − Σ_t P_w[s, a, t] W_next(t),
+
+which GTH elimination computes without subtractions (`come_home`). E[d] over the belief is the
+charge c of the action. The worlds are drawn after the choice, so each d − c is a martingale
+difference, and with V = Σ (d − d̂)², d̂ in [0, 1] any guess that does not depend on that world,
+
+    Pr(some time: Σ (c − d) > (ln(1 / (α w)) + ψ(λ) V) / λ) ≤ α w,      ψ(λ) = −ln(1 − λ) − λ.
+
+`Sampled.margin` is the least of these bounds over a few λ with weights w that sum to 1. So one
+interval covers all steps of a run, with probability 1 − α. The run spends α, the sum of the
+estimates and the margin; its level holds over the worlds and the draws (``docs/theory.md``,
+section 16).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from homeward.arrays import number
+from homeward.beliefs import DirichletBelief
+from homeward.beliefs.dirichlet import END
+from homeward.errors import InvalidProblemError
+from homeward.planning.adaptive import quick_way
+from homeward.planning.graph import mask_of
+from homeward.planning.held import Account, Tally
+from homeward.solvers import GIVE_UP
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import SparseMDP
+    from homeward.planning.ledger import Ledger
+
+RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
+"""λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
+
+PLAN_WORLDS = 200
+"""Number of worlds by which an action is chosen; what it costs is estimated in other worlds."""
+
+CHUNK = 500
+"""Largest number of worlds that are evaluated at once."""
+
+ROW_ROUNDING = 1e-12
+"""A row that lacks no more than this to 1 does not end the process."""
+
+LEAST_CHARGE = 1e-13
+"""A planned charge up to this is rounding."""
+
+MIN_LOT, LOT_SHARE = 0.05, 0.95
+"""Least probability of a lot, and the share of what is left that it is expected to spend."""
+
+PLANNING, FRESH, LOT = range(3)
+"""What random numbers are for: to choose, to estimate, to draw lots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Asks for certificates by sampling where nothing can be proven.
+
+    Attributes
+    ----------
+    confidence : probability, in (0, 1), that the interval holds; the rest is spent from the budget
+    worlds : number of worlds drawn for each step
+    seed : random seed of the worlds
+    lots : whether to draw lots once nothing else is worth its risk: an action that would spend
+        more than is left is taken with a probability that makes its expected risk affordable;
+        otherwise the run ends
+    """
+
+    confidence: float = 0.999
+    worlds: int = 2000
+    seed: int = 0
+    lots: bool = False
+
+    def __post_init__(self) -> None:
+        error = InvalidProblemError
+        if not 0.0 < number(self.confidence, "the confidence", error) < 1.0:
+            raise error(f"the confidence is {self.confidence:g}, expected 0 < confidence < 1")
+        if self.worlds < 1 or self.seed < 0:
+            raise error("sampled certificates need 1 or more worlds and a seed of 0 or more")
+
+    def margin(self, spread: float) -> float:
+        """Return the margin of the sum of all estimates; `spread` is V over all worlds."""
+        doubt = math.log(1.0 / (1.0 - self.confidence))
+        return (
+            min(
+                (doubt + (k + 1) * math.log(2.0) - (math.log1p(-rate) + rate) * spread) / rate
+                for k, rate in enumerate(RATES)
+            )
+            / self.worlds
+        )
+
+    def spent(self, tally: Tally) -> float:
+        """Return the probability that a run has spent."""
+        used = (1.0 - self.confidence) + tally.total + self.margin(tally.spread)
+        return min(1.0, max(0.0, used))
+
+    def after(self, tally: Tally, drops: FloatArray, guess: float, share: float = 1.0) -> Tally:
+        """Return the tally after an action whose `drops` d [n] were estimated in fresh worlds.
+
+        `guess` is an estimate from other worlds. The action is taken with probability `share`.
+        """
+        before = np.cumsum(np.concatenate([[guess * PLAN_WORLDS], drops[:-1]]))
+        guesses = np.clip(before / (PLAN_WORLDS + np.arange(len(drops))), 0.0, 1.0)
+        spread = share**2 * float(((drops - guesses) ** 2).sum())
+        total = tally.total + share * float(drops.mean())
+        return Tally(total, tally.spread + spread, tally.draws + 1)
+
+    def wins(self, tally: Tally, chance: float) -> bool:
+        """Return whether a lot that wins with probability `chance` has won."""
+        return chance >= 1.0 or bool(self.stream(tally, 0, LOT).random() < chance)
+
+    def stream(self, tally: Tally, home: int, purpose: int) -> np.random.Generator:
+        """Return the random numbers for one purpose at one step, for the number of a home."""
+        key = home, tally.draws, purpose
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+class Draws(NamedTuple):
+    """n drawn worlds with N possible transitions; row s·A + a belongs to action a in state s."""
+
+    actions: int
+    row: IntArray  # [N]
+    there: IntArray  # [N] next state, or END
+    column: IntArray  # [N] column of `shares` that has the probability
+    shares: FloatArray  # [n, ·]
+
+    def chance(self, which: IntArray) -> FloatArray:
+        """Return the probabilities [n, k] of transitions `which` [k]."""
+        found: FloatArray = self.shares[:, self.column[which]]
+        return found
+
+    def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
+        """Return the probability [n, S] of coming home by a policy, in `wanted` states [k].
+
+        States that can't be reached from these have 0.
+        """
+        states = len(policy)
+        state, action = np.divmod(self.row, self.actions)
+        moving = (policy != GIVE_UP) & ~at_home
+        followed = np.flatnonzero(moving[state] & (policy[state] == action))
+        source, there = state[followed], self.there[followed]
+        met = np.zeros(states + 1, dtype=bool)  # END, −1, is the last
+        met[wanted] = True
+        while True:
+            onward = there[met[source]]
+            if met[onward].all():
+                break
+            met[onward] = True
+        inside = np.flatnonzero(met[:-1] & moving)
+        place = np.full(states + 1, END)  # number of each state among those inside
+        place[:-1][at_home] = len(inside)
+        place[inside] = np.arange(len(inside))
+        used = met[source]
+        value = np.zeros((len(self.shares), states))
+        value[:, at_home] = 1.0
+        value[:, inside] = come_home(
+            place[source[used]], place[there[used]], self.chance(followed[used]), len(inside)
+        )
+        return value
+
+    def drops(
+        self, held: FloatArray, onward: FloatArray, state: int, which: IntArray
+    ) -> FloatArray:
+        """Return d [n]: `held` [n, S] in `state`, less `onward` [n, S] after transitions [k]."""
+        ahead = np.where(self.there[which] == END, 0.0, onward[:, self.there[which]])
+        drops: FloatArray = held[:, state] - (self.chance(which) * ahead).sum(axis=1)
+        return drops
+
+    def transitions(self, state: int, action: int) -> IntArray:
+        """Return the numbers [k] of the transitions of an action in a state."""
+        return np.flatnonzero(self.row == state * self.actions + action)
+
+
+@njit(cache=True)
+def come_home(source: IntArray, target: IntArray, chance: FloatArray, states: int) -> FloatArray:
+    """Return the probability [n, S] of coming home in n worlds; target S is home, −1 the end.
+
+    Transition k leads from `source` [N] to `target` [N] with probability `chance` [n, N]. States
+    are eliminated from the last to the first without subtractions, so that no digits are lost.
+    """
+    home, end = states, states + 1
+    value = np.zeros((len(chance), states))
+    work = np.empty((states, states + 2))  # probability of each target, of those not eliminated
+    for m in range(len(chance)):
+        work[:] = 0.0
+        for k in range(len(source)):
+            work[source[k], target[k] if target[k] >= 0 else end] += chance[m, k]
+        for s in range(states - 1, -1, -1):
+            leaving = work[s, home] + work[s, end]
+            for t in range(s):
+                leaving += work[s, t]
+            if leaving > 0.0:
+                work[s, home] /= leaving
+                work[s, end] /= leaving
+                for t in range(s):
+                    work[s, t] /= leaving
+            else:
+                work[s, end] = 1.0  # no way on
+            for r in range(s):
+                into = work[r, s]
+                if into > 0.0:
+                    work[r, home] += into * work[s, home]
+                    work[r, end] += into * work[s, end]
+                    for t in range(s):
+                        work[r, t] += into * work[s, t]
+        for s in range(states):
+            total = work[s, home]
+            for t in range(s):
+                total += work[s, t] * value[m, t]
+            value[m, s] = min(1.0, total)
+    return value
+
+
+def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
+    """Draw worlds from a belief."""
+    if isinstance(belief, DirichletBelief):
+        states, actions, outcomes = belief.outcomes.shape
+        column = belief.kinds.reshape(-1, 1) * outcomes + np.arange(outcomes)
+        row = np.repeat(np.arange(states * actions), outcomes)
+        shares = belief.draws(rng, count).reshape(count, -1)
+        return Draws(actions, row, belief.outcomes.ravel(), column.ravel(), shares)
+    worlds = [belief.sample(rng).sparse() for _ in range(count)]
+    states, actions = worlds[0].states, worlds[0].actions
+    rows = [world.transitions.tocoo() for world in worlds]
+    keys = [world.row.astype(np.int64) * states + world.col for world in rows]
+    every = np.unique(np.concatenate(keys))
+    row, there = np.divmod(every, states)
+    shares = np.zeros((count, len(every) + states * actions))
+    for share, key, world in zip(shares, keys, rows, strict=True):
+        np.add.at(share, np.searchsorted(every, key), world.data)
+        missing = 1.0 - world.tocsr().sum(axis=1)
+        share[len(every) :] = np.where(missing > ROW_ROUNDING, missing, 0.0)
+    ends = np.arange(states * actions)
+    row, there = np.append(row, ends), np.append(there, np.full(len(ends), END))
+    return Draws(actions, row, there, np.arange(len(row)), shares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledReturns:
+    """The ways home by sampling; the attributes are those of `Returns`, as estimates."""
+
+    sampled: Sampled
+    belief: Any
+    at_home: BoolArray  # [S]
+    home: int  # number of the home, for its own random numbers
+    state: int
+    account: Account
+    value: FloatArray
+    charge: FloatArray
+    lost: bool
+    guesses: FloatArray  # [A] estimated drop of each action
+    ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
+
+    def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
+        """Return the account after an action that is taken with probability `chance`.
+
+        The drop is estimated in fresh worlds.
+        """
+        held, onward = self.account, self.ways[action]
+        tally = held.tally
+        if self.lost or tally is None:
+            return held
+        rng = self.sampled.stream(tally, self.home, FRESH)
+        found = []
+        for count in chunks(self.sampled.worlds):
+            draws = draw(self.belief, rng, count)
+            which = draws.transitions(state, action)
+            to = draws.there[which]
+            now = draws.returning(held.way, self.at_home, np.array([state]))
+            then = draws.returning(onward, self.at_home, to[to != END])
+            found.append(draws.drops(now, then, state, which))
+        tally = self.sampled.after(tally, np.concatenate(found), self.guesses[action], chance)
+        return Account(onward, self.sampled.spent(tally), tally=tally)
+
+
+def sampled_returns(
+    sampled: Sampled,
+    belief: Any,
+    model: SparseMDP,
+    ledger: Ledger,
+    home: int,
+    account: Account | None,
+    state: int,
+) -> SampledReturns:
+    """Return the ways home of home number `home`; `account` is None before a run.
+
+    The next way is the best one on the mean model, or the held one if that is better in a few
+    worlds. These worlds are not those in which a charge is estimated.
+    """
+    at_home = mask_of(model.states, ledger.homes)
+    closed = ~np.isfinite(model.reward)
+    best = quick_way(model.transitions, closed, at_home)
+    if account is None:
+        account = _opened(sampled, belief, best, at_home, home, state)
+    tally = account.tally
+    assert tally is not None
+    draws = draw(belief, sampled.stream(tally, home, PLANNING), PLAN_WORLDS)
+    everywhere = np.arange(model.states)
+    ways = [account.way, best]
+    values = [draws.returning(way, at_home, everywhere) for way in ways]
+    value, every = values[1].mean(axis=0), np.arange(len(draws.row))
+    ahead = np.where(draws.there == END, 0.0, values[1][:, draws.there])
+    after = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
+    charge = np.maximum(0.0, value[:, None] - after.reshape(closed.shape))
+    guesses, chosen = np.zeros(model.actions), []
+    for a in range(model.actions):
+        which = draws.transitions(state, a)
+        drops = [draws.drops(values[0], onward, state, which) for onward in values]
+        k = int(drops[1].mean() <= drops[0].mean())
+        guesses[a] = drops[k].mean()
+        spread = sampled.worlds * float(drops[k].var())
+        more = sampled.margin(tally.spread + spread) - sampled.margin(tally.spread)
+        charge[state, a] = guesses[a] + more
+        chosen.append(ways[k])
+    charge[np.abs(charge) <= LEAST_CHARGE] = 0.0
+    lost = not any(v[:, state].any() for v in values)
+    given = sampled, belief, at_home, home, state, account, value, charge, lost
+    return SampledReturns(*given, guesses, tuple(chosen))
+
+
+def _opened(
+    sampled: Sampled, belief: Any, way: IntArray, at_home: BoolArray, home: int, state: int
+) -> Account:
+    """Return the first account of a run: it pays for the way home from the start."""
+    tally = Tally()
+    if not at_home[state]:
+        rng, here = sampled.stream(tally, home, FRESH), np.array([state])
+        found = [
+            1.0 - draw(belief, rng, count).returning(way, at_home, here)[:, state]
+            for count in chunks(sampled.worlds)
+        ]
+        tally = sampled.after(tally, np.concatenate(found), 0.0)
+    return Account(way, sampled.spent(tally), tally=tally)
+
+
+def chunks(count: int) -> list[int]:
+    """Return the sizes of the chunks in which `count` worlds are drawn."""
+    return [min(CHUNK, count - done) for done in range(0, count, CHUNK)]
