@@ -41,7 +41,7 @@ MAX_MOVES = 2**22
 def path_values(
     belief: Any, followed: Followed, requirement: Requirement, policies: Iterable[IntArray]
 ) -> tuple[FloatArray, str] | None:
-    """Return a lower bound [J] on a criterion's total under each of J policies [S], and its evaluator.
+    """Return a lower bound [J] on a criterion's total under each policy [S], and the evaluator.
 
     None if the belief does not know how likely moves work together, or moves can fail at random.
     """
