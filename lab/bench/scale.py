@@ -39,6 +39,9 @@ SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}
 """Range of each sensor in m."""
 
 DELTA = 0.98
+LOOKS = 21
+"""Looks of which the median time is taken."""
+
 MIN_STEPS = 20
 """Steps that a start must allow."""
 
@@ -65,7 +68,8 @@ def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
     """Return the cost of steps on one map: the first, later ones, and one from nothing.
 
     ``first_s`` is from a belief to the first action, mean model included. ``cold_ms`` is a later
-    decision with everything from nothing. ``bytes_per_state`` is the peak memory of that decision
+    decision with everything from nothing. ``look_ms`` is a look along lines of sight within 100 m.
+    ``bytes_per_state`` is the peak memory of that decision
     and of the map's graph.
     """
     for seed in range(1, 9):
@@ -89,11 +93,18 @@ def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
         times.append(time.process_time() - began)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    looks, far = [], Sensor(range=100.0, mast=2.0)
+    rover = Rover(belief, mars(*shape, seed)[1], explorer.world.state, far)
+    for _ in range(LOOKS):
+        began = time.process_time()
+        rover.look()
+        looks.append(1e3 * (time.process_time() - began))
     graph = grid_graph(*shape)
     kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
     found = {"sensor": sensor, "states": states, "steps": len(seconds), "step_ms": middle}
     found |= {"quartiles_ms": [low, high], "first_s": made + seconds[0]}
-    return found | {"cold_ms": 1e3 * times[0], "bytes_per_state": (peak + kept) / states}
+    found |= {"cold_ms": 1e3 * times[0], "look_ms": quartiles(looks)[0]}
+    return found | {"bytes_per_state": (peak + kept) / states}
 
 
 def explore(shape: tuple[int, int], sensor: str, steps: int, seed: int) -> dict[str, Any]:
