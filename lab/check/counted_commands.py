@@ -19,6 +19,9 @@ Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1
 def calibration(
     worlds: Worlds = 2000,
     plans: Annotated[int, typer.Option(help="Number of plans, all bound by δ.", min=1)] = 25,
+    runs: Annotated[
+        int, typer.Option(help="Whole runs with sampled certificates per row.", min=0)
+    ] = 1000,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -26,7 +29,8 @@ def calibration(
 
     Beliefs are grids of heights at δ = .9 and .8, and terrain also at .98, after a first look and
     after an exploration. Neither δ nor the bounds of the plans may be refuted at 99% confidence.
-    Plans without a correction are counted for comparison.
+    Plans without a correction are counted for comparison. Whole runs with sampled certificates are
+    recalled at their end, or once their way home looks doubtful.
     """
     from homeward.beliefs.corrections import Correction
     from lab.check.calibration import SETTINGS, examine
@@ -49,17 +53,44 @@ def calibration(
                 "holds": found.holds,
             }
         )
-    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
+    sampled = _sampled_rows(runs, seed, quiet=as_json)
+    claims = rows[True] + sampled
+    refuted, naive = (sum(not row["holds"] for row in some) for some in (claims, rows[False]))
+    tables = {"rows": rows[True], "sampled": sampled, "naive": rows[False]}
     conclude(
-        {"rows": rows[True], "naive": rows[False], "refuted": refuted, "holds": refuted == 0},
+        {**tables, "refuted": refuted, "holds": refuted == 0},
         {
             "rows": "One plan followed out and back, in worlds drawn from its belief",
-            "naive": "The same without a correction, for comparison",
+            "sampled": "Whole runs with sampled certificates, in worlds drawn from their prior",
+            "naive": "One plan without a correction, for comparison",
         },
-        f"{refuted} of {len(rows[True])} claims are refuted at 99% confidence; without a "
+        f"{refuted} of {len(claims)} claims are refuted at 99% confidence; without a "
         f"correction {naive} of {len(rows[False])}",
         as_json,
     )
+
+
+def _sampled_rows(runs: int, seed: int, *, quiet: bool) -> list[dict[str, Any]]:
+    """Return a row for each prior, level and rule of recall."""
+    from lab.check.sampled_runs import DELTAS, PRIORS, examine
+
+    cases = list(product(PRIORS, DELTAS)) if runs else []
+    return [
+        {
+            "belief": row.title,
+            "δ": row.delta,
+            "recall": row.rule,
+            "worlds": row.returns.worlds,
+            "back home": row.returns.home,
+            "fraction": row.returns.fraction,
+            "99% at least": row.returns.lower,
+            "claimed (mean)": row.kept,
+            "tiles (mean)": row.tiles,
+            "holds": row.returns.upper >= row.delta,
+        }
+        for title, delta in track(cases, "exploring", quiet=quiet)
+        for row in examine(title, delta, range(seed, seed + runs))
+    ]
 
 
 def certify(
