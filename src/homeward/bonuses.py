@@ -10,7 +10,7 @@ is then 0 before the first visit and infinite after it, and R-max equals the nea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -51,6 +51,10 @@ NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
 """`Looks.done` where a second look from a cell counts like the first."""
 
 
+NO_VISITS: FloatArray = frozen(np.empty(0))
+"""`Looks.visit` where being in a cell gains nothing of its own."""
+
+
 class Looks(NamedTuple):
     """A model of observations ("looks") from the cells of a map, and of their joint gain.
 
@@ -70,6 +74,7 @@ class Looks(NamedTuple):
     ground: FloatArray = NO_GROUND  # [R, C] m, believed heights that hide cells; empty: none does
     mast: float = 0.0  # m, height of the sensor above the ground
     done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
+    visit: FloatArray = NO_VISITS  # [S] gain of being in a cell for the first time
 
     @classmethod
     def of(
@@ -84,6 +89,7 @@ class Looks(NamedTuple):
         ground: FloatArray = NO_GROUND,
         mast: float = 0.0,
         done: BoolArray = NOWHERE,
+        visit: FloatArray = NO_VISITS,
     ) -> Looks:
         """Return looks whose arrays have the same types for all bonuses.
 
@@ -92,14 +98,15 @@ class Looks(NamedTuple):
         down, right = (frozen(np.ascontiguousarray(part, np.int64)) for part in offsets)
         amount = np.require(amount, np.float64, ["C", "W"])
         own = frozen(action), frozen(np.ascontiguousarray(ground)), float(mast), frozen(done)
-        return cls(shape, down, right, frozen(weight), amount, logarithmic, *own)
+        return cls(shape, down, right, frozen(weight), amount, logarithmic, *own, frozen(visit))
 
     @property
     def total(self) -> float:
         """The remaining gain: the sum over cells of one look with the largest weight."""
         if self.logarithmic:
-            return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
-        return float(self.amount.sum())
+            seen = 0.5 * np.log1p(self.amount * self.weight.max())
+            return float(seen.sum() + self.visit.sum())
+        return float(self.amount.sum() + self.visit.sum())
 
     @property
     def extra_steps(self) -> float:
@@ -223,7 +230,12 @@ class InformationGain(_Measuring):
 
     It is exact for independent normal heights, since the posterior variance does not depend on the
     measured values. It is the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
+
+    `targets` [S] is what the first visit of each cell is worth in nats, in addition; None for
+    nothing. A cell counts as visited once it was measured from.
     """
+
+    targets: FloatArray | None = field(default=None, compare=False)
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
@@ -241,6 +253,8 @@ class InformationGain(_Measuring):
             there = _overlap(rows, -down), _overlap(columns, -right)
             is_seen = seen[:, k].reshape(rows, columns)[here]
             told[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
+        if looks.visit.size:
+            told += looks.visit.reshape(rows, columns)
         return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
@@ -251,11 +265,13 @@ class InformationGain(_Measuring):
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
-        hidden: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if self.sensor.mast is not None:
             ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
-            hidden = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
-        return Looks.of(belief.shape, offsets, weight, amount, True, **hidden)
+            more = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
+        if self.targets is not None:
+            more["visit"] = np.where(belief.looked, 0.0, self.targets)
+        return Looks.of(belief.shape, offsets, weight, amount, True, **more)
 
 
 def unit_of(bonus: Bonus) -> str | None:

@@ -25,7 +25,7 @@ class Arrive:
 
     def looks(self, belief: Any, /) -> Looks:
         here, left = np.zeros(1, np.int64), np.where(belief.visited, 0.0, 1.0)
-        return Looks((1, len(left)), here, here, np.ones(1), left, False)
+        return Looks.of((1, len(left)), (here, here), np.ones(1), left, False)
 
 
 def metres(model: Any, amount: float, unit: float = 1.0) -> Allowance:

@@ -342,5 +342,5 @@ def test_another_coordinate_system_says_what_it_needs(
 
     monkeypatch.setattr(polygons, "need_rasterio", missing)
     path = write(tmp_path / "a.geojson", named(polygon(SQUARE), CRS84))
-    with pytest.raises(MissingExtraError, match=r"an area in urn:ogc:def:crs:OGC:1.3:CRS84"):
+    with pytest.raises(MissingExtraError, match=r"the area in urn:ogc:def:crs:OGC:1.3:CRS84"):
         read_area(path, cells(crs=MARS))

@@ -128,6 +128,9 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     if safe is not None:
         for line in describe_bounds(safe, facts["criteria"]):
             say(line)
+    if targets := facts.get("targets"):
+        reached = sum(target["step"] is not None for target in targets)
+        say(f"{reached} of {len(targets)} targets reached")
     for used in facts.get("used", ()):
         say(f"used {used['used']:,.1f} of {used['limit']:g} {used['unit']}")
     for caution in facts.get("cautions", ()):

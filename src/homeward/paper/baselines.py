@@ -9,7 +9,7 @@ import numpy as np
 from homeward.bonuses import Looks
 from homeward.planning.explorer import Explorer
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import gain_at, path_to, search_outward
+from homeward.planning.outward import gain_at, path_to, search_outward, unlooked
 from homeward.planning.rate import RateSearch
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Nearest(RateSearch):
         if place < 0:
             return None
         path = path_to(before, view.state, place)
-        gain = gain_at(path[-1], looks, np.zeros(len(unvisited)), True)
+        gain = gain_at(path[-1], looks, unlooked(looks), True)
         return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
 
 

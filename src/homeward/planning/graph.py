@@ -35,9 +35,10 @@ class Reach(NamedTuple):
     lost: FloatArray  # [K, S, A] that it uses if it fails
     left: FloatArray  # [K] that may still be used, the way home included
     home: FloatArray  # [K, S] that the way home from each state uses; empty if it is not known yet
+    pace: FloatArray  # [S, A] what an attempt costs, in steps of mean use; empty if not known
 
 
-NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2)))
+NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))
 """Nothing is limited."""
 
 

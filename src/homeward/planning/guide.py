@@ -336,4 +336,8 @@ def _limits(criterion: ReturnBefore, shape: tuple[int, int]) -> Limits:
         for parts in zip(*((a.use, a.lost) for a in criterion.allowances), strict=True)
     )
     amounts = [*(a.amount for a in criterion.allowances), *([criterion.within] * len(steps))]
-    return Limits(use, lost, frozen(np.array(amounts, np.float64)), len(criterion.allowances))
+    count, amount = len(criterion.allowances), frozen(np.array(amounts, np.float64))
+    pace = np.tensordot(1.0 / amount[:count], use[:count], 1)
+    moves = pace > 0.0
+    pace = np.where(moves, pace / (pace[moves].mean() if moves.any() else 1.0), 1.0)
+    return Limits(use, lost, amount, count, frozen(pace))

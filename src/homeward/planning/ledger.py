@@ -156,7 +156,8 @@ class Ledger:
             return NO_REACH
         reach, n = survey.graph.reach, self.limits.count
         home = frozen(np.ascontiguousarray(survey.need[:n]))
-        return Reach(reach.use[:n], reach.lost[:n], frozen(_allowed(reach.left[:n])), home)
+        left = frozen(_allowed(reach.left[:n]))
+        return Reach(reach.use[:n], reach.lost[:n], left, home, self.limits.pace)
 
     def keeps(self, survey: Survey, account: Account, state: int, action: int) -> bool:
         """Return whether the way home of `account` is within the limits after an action.
@@ -343,6 +344,7 @@ class Limits:
     lost: FloatArray  # [K, S, A] that it uses if it fails
     amount: FloatArray  # [K] that may be used
     count: int  # how many of them, the first ones, are limits of the whole run
+    pace: FloatArray  # [S, A] cost of an attempt by the share of the run's limits that it uses
 
 
 def _sets(graph: Graph, ways: Sequence[IntArray]) -> MoveSets:

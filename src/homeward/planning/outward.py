@@ -2,7 +2,7 @@
 
 `homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
 defines gains. A path [n] has the states from the current one to the target, both included; it is
-empty if there is no target.
+empty if there is no target. Where amounts are limited, an edge costs its `pace` instead of a step.
 """
 
 from __future__ import annotations
@@ -53,14 +53,23 @@ def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
 
 
 @njit(cache=True)
+def unlooked(looks: Looks) -> FloatArray:
+    """Return `looked` [S] before any look; [2S] where visits gain."""
+    return np.zeros(len(looks.amount) + len(looks.visit))
+
+
+@njit(cache=True)
 def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
     Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
     logarithmic, the first look gains the cell's amount, and later looks gain 0. Without `hides`,
-    the ground hides nothing, and the gain is an upper bound.
+    the ground hides nothing, and the gain is an upper bound. Where visits gain, `looked` is [2S]
+    and its second half counts them.
     """
     total = 0.0
+    if looks.visit.size > 0 and looked[len(looks.amount) + state] == 0.0:
+        total += looks.visit[state]
     if looks.done.size > 0 and looks.done[state]:
         return total
     for k in range(len(looks.weight)):
@@ -78,6 +87,8 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
 @njit(cache=True)
 def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
     """Add a look from a state to `looked` [S]; with `forget`, set the cells that it covers to 0."""
+    if looks.visit.size > 0:
+        looked[len(looks.amount) + state] = 0.0 if forget else 1.0
     for k in range(len(looks.weight)):
         if covers(state, looks, k, True):
             t = state + looks.down[k] * looks.shape[1] + looks.right[k]
@@ -97,7 +108,7 @@ def follow(
     """
     actions, steps = np.full(len(path) - 1, -1, np.int32), extra
     used = np.zeros(len(graph.reach.left))
-    looked, gain = np.zeros(len(looks.amount)), 0.0
+    looked, gain = unlooked(looks), 0.0
     everywhere = graph.allowed.shape[0] == 1
     for k in range(len(path) - 1):
         s, best = path[k], 0.0
@@ -105,7 +116,8 @@ def follow(
             leads = graph.dest[s, a] == path[k + 1] and (everywhere or graph.allowed[s, a])
             if leads and (actions[k] < 0 or graph.success[s, a] > best):
                 actions[k], best = a, graph.success[s, a]
-        steps += 1.0 / best if best >= MIN_SUCCESS else np.inf
+        cost = graph.reach.pace[s, actions[k]] if len(used) else 1.0
+        steps += cost / best if best >= MIN_SUCCESS else np.inf
         if len(used):
             if not affords(graph.reach, used, s, actions[k], path[k + 1], best >= 1.0):
                 steps = np.inf
@@ -140,7 +152,7 @@ def search_outward(
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
-    done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
+    done, looked, worst = np.zeros(states, np.bool_), unlooked(looks), np.zeros(states)
     steps[state], heap = 0.0, [(0.0, np.int64(state))]
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
     reach = graph.reach
@@ -173,7 +185,7 @@ def search_outward(
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
-            away = steps[s] + 1.0 / p
+            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
             if away < steps[t]:
                 steps[t], before[t], worst[t] = away, s, risk
                 if len(reach.left):
@@ -198,7 +210,7 @@ def best_per_risk(
     states, actions = dest.shape
     steps, worst = np.full(states, np.inf), np.full(states, np.inf)
     before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
-    looked = np.zeros(states)
+    looked = unlooked(looks)
     steps[state], worst[state] = 0.0, 0.0
     heap = [(0.0, 0.0, np.int64(state))]
     best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
@@ -228,7 +240,8 @@ def best_per_risk(
                 continue
             if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
                 continue
-            r, away = max(worst[s], risk[t]), steps[s] + 1.0 / p
+            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
+            r = max(worst[s], risk[t])
             if (r, away) < (worst[t], steps[t]):
                 worst[t], steps[t], before[t] = r, away, s
                 if len(reach.left):
@@ -265,7 +278,7 @@ def look_ahead(
     most = width * actions
     to, of = np.empty(most, np.int64), np.empty(most, np.int64)
     told, taken, worth = np.empty(most), np.empty(most), np.empty(most)
-    looked, ends = np.zeros(states), np.zeros(states, np.int8)
+    looked, ends = unlooked(looks), np.zeros(states, np.int8)
     everywhere, reach = allowed.shape[0] == 1, graph.reach
     used, uses = np.zeros((room, len(reach.left))), np.zeros((most, len(reach.left)))
     for _ in range(depth):
@@ -285,9 +298,10 @@ def look_ahead(
                     if not affords(reach, used[i], s, a, t, p >= 1.0):
                         continue
                     uses[count] = used[i] + reach.use[:, s, a]
+                cost = (reach.pace[s, a] if len(reach.left) else 1.0) / p
                 more = gain_at(t, looks, looked, True)
                 to[count], of[count] = t, i
-                told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
+                told[count], taken[count] = gain[i] + more, steps[i] + cost
                 worth[count] = told[count] - price * taken[count]
                 count += 1
             j = i
@@ -364,8 +378,8 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 @njit(cache=True)
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
     """Return the looks with `amount` [S] as the remaining gain of each cell."""
-    shape, down, right, weight, _, logarithmic, action, ground, mast, done = looks
-    return Looks(shape, down, right, weight, amount, logarithmic, action, ground, mast, done)
+    shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit = looks
+    return Looks(shape, down, right, weight, amount, logarithmic, action, ground, mast, done, visit)
 
 
 @njit(cache=True)
@@ -422,7 +436,7 @@ def best_tour(
     states = len(graph.dest)
     entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered
     most = np.full(states, looks.amount.max() * len(looks.weight))
-    limit, looked = most.copy(), np.zeros(states)
+    limit, looked = most.copy(), unlooked(looks)
     near, opens = looks.amount, looks.amount
     best, best_gain, best_steps = -1, 0.0, 1.0
     best_before: IntArray = np.full(states, -1, np.int32)

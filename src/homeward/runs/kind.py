@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from homeward.beliefs import Belief
     from homeward.planning.explorer import Loop
+    from homeward.planning.held import Held
     from homeward.planning.planner import Planner
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
@@ -71,6 +72,7 @@ class Ended:
     belief: Belief  # after the last observation
     records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # why it ended, in sentences
+    held: Held | None = None  # what the run holds in the end; None for the paper's Algorithm 1
 
 
 @dataclass(frozen=True, slots=True)

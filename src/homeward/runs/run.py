@@ -287,8 +287,8 @@ class Run:
             write_fields(self.directory / FIELDS, arrays)
             done = manifest(RunStatus.FINISHED, end=explorer.end)
             if kind.products is not None:
-                belief, why = explorer.belief, explorer.why()
-                kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
+                told = explorer.belief, self.records, explorer.why(), explorer.held
+                kind.products(Ended(self.directory, config, done, setup, *told))
             done.model_copy(update={"updated": now()}).write(path)
         except (GeneratorExit, KeyboardInterrupt):
             manifest(RunStatus.INTERRUPTED).write(path)

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import math
 import reprlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.cells import Cells
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
 """Polygons; each is an outer ring, then holes. The first and last (x, y) of a ring are equal."""
+
+Move: TypeAlias = Callable[
+    [Sequence[float], Sequence[float]], tuple[Sequence[float], Sequence[float]]
+]
+"""A function from x and y in one coordinate system to x and y in another."""
+
+T = TypeVar("T")
 
 MAX_CORNERS = 200_000
 MAX_COORDINATE = 1e15
@@ -48,6 +57,29 @@ MAX_DEPTH = 20
 
 def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:
     """Return the polygons of a GeoJSON file, in the map coordinates of `cells`."""
+
+    def moved(area: Area, move: Move) -> Area:
+        found = []
+        for rings in area:
+            corners = [list(zip(*move(*zip(*ring, strict=True)), strict=True)) for ring in rings]
+            found.append(tuple((*ring[:-1], ring[0]) for ring in corners))
+        return check_area(tuple(found))
+
+    return read_geojson(path, cells, area_from, moved, "the area")
+
+
+def read_geojson(
+    path: str | os.PathLike[str],
+    cells: Georeference,
+    parse: Callable[[Any], T],
+    moved: Callable[[T, Move], T],
+    what: str,
+) -> T:
+    """Return what `parse` makes of a GeoJSON file, in the map coordinates of `cells`.
+
+    If a `crs` member names another coordinate system, `moved` transforms what was parsed by a
+    function of x and y. `what` names the content in messages.
+    """
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
@@ -56,16 +88,18 @@ def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:
     except (ValueError, RecursionError) as cause:  # ValueError from Unicode or JSON
         raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
     try:
-        area = area_from(value)
+        found = parse(value)
         if value.get("crs") is None:
-            return area
+            return found
         try:
             name = value["crs"]["properties"]["name"]
         except (KeyError, TypeError):
             name = None
         if not isinstance(name, str):
             raise InvalidInputError("its crs member does not name a coordinate system")
-        return area if name == crs_name(cells.crs) else check_area(_converted(area, name, cells))
+        if name == crs_name(cells.crs):
+            return found
+        return moved(found, _mover(name, cells, what))
     except InvalidInputError as cause:
         raise InvalidFileError(f"{path}: {cause}") from cause
 
@@ -168,8 +202,13 @@ def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, A
     }
 
 
-def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring, ...]]:
-    """Return the polygons of a GeoJSON value; `where` names the value in messages."""
+def geometries(
+    value: Any, where: str = "it", depth: int = 0, about: Any = None
+) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    """Yield each geometry of a GeoJSON value, its name in messages, and its feature's properties.
+
+    Features without a geometry are left out.
+    """
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -178,33 +217,40 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
         raise InvalidInputError(f"{where} has its own crs member, expected one for the whole file")
     kind = value["type"]
     if kind == "Feature":
-        if value.get("geometry") is None:
-            return []
-        return _polygons(value["geometry"], f"the geometry of {where}", depth + 1)
+        if value.get("geometry") is not None:
+            of = f"the geometry of {where}"
+            yield from geometries(value["geometry"], of, depth + 1, value.get("properties"))
+        return
     inner = {"FeatureCollection": "features", "GeometryCollection": "geometries"}.get(kind)
-    if inner is not None:
-        parts = value.get(inner)
-        if not isinstance(parts, list):
-            raise InvalidInputError(f"is not GeoJSON: {where} has no list of {inner}")
-        name = "feature" if inner == "features" else "geometry"
-        return [
-            polygon
-            for n, part in enumerate(parts, start=1)
-            for polygon in _polygons(part, f"{name} {n}", depth + 1)
-        ]
-    given: Any = value.get("coordinates")
-    if kind == "Polygon":
-        given = [given]
-    elif kind != "MultiPolygon":
-        raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
-    try:
-        return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
-    except TypeError as cause:
-        message = f"is not GeoJSON: the coordinates of {where} are not rings"
-        raise InvalidInputError(message) from cause
+    if inner is None:
+        yield value, where, about
+        return
+    parts = value.get(inner)
+    if not isinstance(parts, list):
+        raise InvalidInputError(f"is not GeoJSON: {where} has no list of {inner}")
+    name = "feature" if inner == "features" else "geometry"
+    for n, part in enumerate(parts, start=1):
+        yield from geometries(part, f"{name} {n}", depth + 1, about)
 
 
-def _corner(value: Any, where: str) -> tuple[float, float]:
+def _polygons(value: Any) -> Iterator[tuple[Ring, ...]]:
+    """Yield the polygons of a GeoJSON value."""
+    for geometry, where, _ in geometries(value):
+        given: Any = geometry.get("coordinates")
+        if geometry["type"] == "Polygon":
+            given = [given]
+        elif geometry["type"] != "MultiPolygon":
+            kind = geometry["type"]
+            raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
+        try:
+            for rings in given:
+                yield tuple(tuple(corner(c, where) for c in ring) for ring in rings)
+        except TypeError as cause:
+            message = f"is not GeoJSON: the coordinates of {where} are not rings"
+            raise InvalidInputError(message) from cause
+
+
+def corner(value: Any, where: str) -> tuple[float, float]:
     """Return a position as (x, y)."""
     try:
         x, y, *_ = value
@@ -256,32 +302,34 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
     return inside
 
 
-def _converted(area: Area, name: str, cells: Georeference) -> Area:
-    """Return an area, given in the coordinate system `name`, in the map coordinates of `cells`."""
+def _mover(name: str, cells: Georeference, what: str) -> Move:
+    """Return a function from x and y in the coordinate system `name` to map coordinates."""
     if cells.crs is None:
         raise InvalidInputError(
-            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area "
+            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give {what} "
             "without a crs member, in map coordinates of the terrain"
         )
-    need_rasterio(f"an area in {wkt_name(name)}")
+    need_rasterio(f"{what} in {wkt_name(name)}")
     from rasterio.crs import CRS
     from rasterio.errors import CRSError, RasterioError
     from rasterio.warp import transform
 
-    try:
-        source, target = CRS.from_user_input(name), CRS.from_wkt(cells.crs)
-        if source == target:
-            return area
-        moved = []
-        for rings in area:
-            axes = ([list(axis) for axis in zip(*ring, strict=True)] for ring in rings)
-            found = [list(zip(*transform(source, target, *xy), strict=True)) for xy in axes]
-            moved.append(tuple((*corners[:-1], corners[0]) for corners in found))
-        return tuple(moved)
-    except (CRSError, RasterioError, ValueError) as cause:
-        raise InvalidInputError(
-            f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
-        ) from cause
+    wkt = cells.crs
+
+    def move(x: Sequence[float], y: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
+        try:
+            source, target = CRS.from_user_input(name), CRS.from_wkt(wkt)
+            if source == target:
+                return x, y
+            east, north = transform(source, target, list(x), list(y))
+            return east, north
+        except (CRSError, RasterioError, ValueError) as cause:
+            raise InvalidInputError(
+                f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: "
+                f"{told(cause)}"
+            ) from cause
+
+    return move
 
 
 def _at(corner: Any) -> str:

@@ -153,6 +153,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "cautions": [],
         "why": why_ended(End.STEPS, 25),
         "conflict": None,
+        "targets": [],
         "missing": None,
     }
     assert facts["min_bound"] >= 0.98 - 1e-8
@@ -217,7 +218,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
             "infeasible_steps",
             "cautions",
         ),
-        *("why", "conflict", "missing"),
+        *("why", "conflict", "targets", "missing"),
     )
     for said in (
         "# Exploration of crater.tif",

@@ -18,6 +18,7 @@ from homeward.kinds.promises import (
     naming,
 )
 from homeward.runs.config import Named, Option, checked
+from homeward.terrain.points import Target
 from homeward.terrain.polygons import Area
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class RoverConfig(SafeConfig):
     later_keys: ClassVar = (
         *("ground", "roll", "wheelbase", "error_length", "mast"),
         *("obstacles", "keep_out", "height_unit", "belief", "kernel"),
-        *("energy_per_metre", "energy_per_climb"),
+        *("energy_per_metre", "energy_per_climb", "targets"),
     )
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
@@ -180,6 +181,10 @@ class RoverConfig(SafeConfig):
     keep_out: Annotated[str | Area | None, Field(
         description="Never touch these polygons, on the way home neither; they are in map "
         "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
+    targets: Annotated[str | tuple[Target, ...] | None, Field(
+        description="Points to visit, in map coordinates unless a crs member says otherwise. The "
+        "first visit of one is worth its property weight (1) times a hundred looks at unknown "
+        "ground, so it comes early."), Option(form="FILE.geojson")] = None
     distance: Annotated[Positive | None, Field(
         description="Be home before the whole run has driven this many m, failed attempts "
         "included, which go out and back."), Option(form="METRES")] = None
@@ -249,6 +254,11 @@ class RoverConfig(SafeConfig):
                 name in explicit or getattr(self, name) != type(self).model_fields[name].default
             ):
                 raise InvalidInputError(f"{named(name)} changes nothing without --ground {other}")
+        if self.targets is not None and self.algorithm == "paper":
+            raise InvalidInputError(
+                f"{named('targets')} need {named('algorithm')} rate, which goes where most is "
+                "gained per step"
+            )
         for name in ("energy_per_metre", "energy_per_climb"):
             if self.energy is None and name in explicit:
                 raise InvalidInputError(f"{named(name)} changes nothing without {named('energy')}")

@@ -27,6 +27,7 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
 from homeward.kinds.rover.outputs import distance_of, path_of
 from homeward.kinds.rover.summary import GROUND_COLOURS
+from homeward.kinds.rover.targets import targets_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
@@ -56,9 +57,11 @@ if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.terrain import Cells
     from homeward.terrain.crossings import Crossings
+    from homeward.terrain.points import Target
     from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
+TARGET = "#ffd400"
 OBSTACLE, KEPT_OUT = "#7a0f3c", "#a8548c"
 GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
 LAYOUT = Layout(
@@ -95,6 +98,8 @@ MARKS = {
     "now": ("o", 7.0, INK, PAPER, 1.2),
     "lost": ("X", 13.0, INK, PAPER, 1.4),
     "home": ("p", 10.0, PAPER, INK, 1.8),
+    "target": ("*", 12.0, PAPER, INK, 1.2),
+    "reached": ("*", 12.0, TARGET, INK, 1.2),
 }
 
 
@@ -123,6 +128,7 @@ class TerrainPanel:
     crossings: Crossings | None = None  # ways between cells; straight lines without them
     obstacles: BoolArray | None = None  # [rows, columns] of pixels
     kept_out: BoolArray | None = None  # [rows, columns] of pixels in the area to keep out of
+    targets: Sequence[Target] = ()  # places to visit, in map coordinates
 
 
 class Frame(NamedTuple):
@@ -173,6 +179,7 @@ def draw_run(run: Run, path: Path) -> None:
         crossings_of(config),
         pinned(config).obstacles,
         pinned(config).kept_out,
+        targets_of(config),
     )
     draw_terrain([panel]).savefig(path)
 
@@ -206,6 +213,7 @@ def film_run(run: Run, path: Path) -> None:
         crossings=crossings_of(config),
         obstacles=pinned(config).obstacles,
         kept_out=pinned(config).kept_out,
+        targets=targets_of(config),
     )
     write_frames(Scene(panel).pictures(frames()), path, 12.0)
 
@@ -298,6 +306,12 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
     places = _places(panel.path, panel)
     marks = [(mark(*MARKS["start"]), places[0], 5), (end, places[-1], 6)]
     marks += [(mark(*MARKS["home"]), place, 4) for place in _places(_homes(panel), panel)]
+    visited = set(panel.path)
+    for x, y, _ in panel.targets:
+        column, row = to_grid(cells.transform, x, y)
+        state = math.floor(row) * cells.shape[1] + math.floor(column)
+        sign = mark(*MARKS["reached" if state in visited else "target"])
+        marks.append((sign, _on_picture(np.array([column]), np.array([row]), cells)[0], 4))
     for sign, place, z in marks:
         sign.set(zorder=z, clip_on=False)
         sign.set_data(*place[:, None])
@@ -526,6 +540,8 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
         (any(p.stranded for p in panels), "end: no way back to the start", mark(*MARKS["lost"])),
         (any(panel.area for panel in panels), "edge to keep within", _edge()),
         (any(_homes(panel) for panel in panels), base, mark(*MARKS["home"])),
+        (any(panel.targets for panel in panels), "target reached", mark(*MARKS["reached"])),
+        (any(panel.targets for panel in panels), "target not reached", mark(*MARKS["target"])),
         (
             any(panel.cells.blocked.any() for panel in panels),
             "not entered: no data, or too steep" if driven else "no data, not entered",

@@ -29,6 +29,7 @@ from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.correlated import correlated_prior, kernel_of
 from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
+from homeward.kinds.rover.targets import targets_of, worth_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import (
     allowances_of,
@@ -178,6 +179,7 @@ def settle(config: RoverConfig) -> RoverConfig:
         "keep_in": area_of(there),
     }
     known |= {"ground": there.rule, "keep_out": keep_out_of(there)}
+    known["targets"] = targets_of(there) or None
     if there.belief != "independent":
         kernel = kernel_of(there)
         known["kernel"] = kernel.smoothness, kernel.length, math.sqrt(kernel.variance)
@@ -209,7 +211,8 @@ def make(config: RoverConfig) -> Setup:
     world = Rover(belief, truth, start, sensor, config.seed)
     criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
     correction = Correction(config.correction if config.explorer == "safe" else "naive")
-    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor)
+    worth = worth_of(config, belief, sensor)
+    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor, worth)
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     return Setup(
         planner, belief, world, config.limit, algorithm=config.algorithm, floor=config.floor

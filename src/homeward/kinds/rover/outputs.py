@@ -8,6 +8,7 @@ Everything is in the run's folder and in the raster's own coordinates:
 - ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF; ``terrain.qml``: its
   style for QGIS; ``way_home_probability.tif``; ``way_home.gpx``, ``way_home.kml`` and
   ``path.kml``, if the terrain has longitudes and latitudes. These need rasterio.
+- ``targets.geojson``: the targets, when each was reached, or why not, if there were any.
 - ``keep_in.geojson``, ``keep_out.geojson``: the areas to keep in and out of, if there were any.
 - ``summary.md`` for people and ``summary.json`` for programs: the results.
 
@@ -45,6 +46,7 @@ from homeward.kinds.rover.summary import (
     POINTS,
     STYLE,
     SUMMARY,
+    TARGETS,
     TERRAIN,
     WAY,
     WAY_KML,
@@ -52,6 +54,7 @@ from homeward.kinds.rover.summary import (
     summary_of,
     way_of,
 )
+from homeward.kinds.rover.targets import target_features, told_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.kinds.rover.way_home import (
     collection_of,
@@ -87,7 +90,7 @@ def write_products(ended: Ended) -> None:
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
-    facts["why"] = ended.why
+    facts["why"], facts["targets"] = ended.why, told_of(ended, config, path)
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
     told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
@@ -102,6 +105,9 @@ def write_products(ended: Ended) -> None:
         if area is not None:
             part = file.removesuffix(".geojson").replace("_", " ")
             write_geojson(ended.directory / file, area_geojson(area, cells, part))
+    if facts["targets"]:
+        features = target_features(facts["targets"])
+        write_geojson(ended.directory / TARGETS, collection_of(config, features))
     missing = None
     known = np.stack([ended.belief.height, np.sqrt(ended.belief.variance)])
     try:
@@ -174,6 +180,7 @@ def facts_of(
         "cautions": cautions_of(config, cells_of(config), belief),
         "why": None,
         "conflict": None,
+        "targets": [],
     }
 
 

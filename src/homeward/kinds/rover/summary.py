@@ -12,6 +12,7 @@ from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
+from homeward.kinds.rover.targets import describe
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.planning.plan import floored
 from homeward.terrain.gdal import has_degrees
@@ -28,7 +29,7 @@ PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "su
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
 PATH_KML, WAY_KML = "path.kml", "way_home.kml"
 STYLE, CHANCES = "terrain.qml", "way_home_probability.tif"
-AREA, OUT = "keep_in.geojson", "keep_out.geojson"
+AREA, OUT, TARGETS = "keep_in.geojson", "keep_out.geojson", "targets.geojson"
 GROUND_COLOURS = ("#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b")
 BANDS = ("height (m)", "standard deviation of the height (m)")
 
@@ -53,8 +54,8 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
             continue
         if name in ("sensor_range", "mast") and value is None:
             value = math.inf
-        if name in ("keep_in", "keep_out") and not isinstance(value, str):
-            file = AREA if name == "keep_in" else OUT
+        if name in ("keep_in", "keep_out", "targets") and not isinstance(value, str):
+            file = f"{name}.geojson"
             value = file if directory is None else directory / file
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
         for each in value if name == "bases" else [value]:
@@ -125,6 +126,7 @@ def summary_of(
         f"{_count(facts['cells_visited'], 'cell')}.",
         *_steepest(facts),
         *(f"- {line}" for line in used_lines(config, facts)),
+        *(f"- {line}" for line in describe(facts["targets"])),
         *_kept(facts),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
         f"{surely(float(floored(facts['return_bound'])))}.",
@@ -152,6 +154,7 @@ def summary_of(
         f"- `{POINTS}`: its corners with height, step, bound and gain.",
         f"- `{WAY}`: the way home from its end, with the proven probability.",
         *(_rasters(config, cells) if missing is None else [missing]),
+        *([f"- `{TARGETS}`: the targets, and when each was reached."] if facts["targets"] else []),
         *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
         *([] if config.keep_out is None else [f"- `{OUT}`: the area to keep out of."]),
         "- `map.png`: the map with the path, as the command line draws it.",

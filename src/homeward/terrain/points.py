@@ -1,0 +1,87 @@
+"""Targets on a map: points with weights from GeoJSON, and the cells that they lie in.
+
+Coordinates are map coordinates of the terrain, unless a `crs` member of the whole file names
+another system. A feature's property ``weight`` is the weight of its points; it is 1 unless given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from homeward.errors import InvalidInputError
+from homeward.terrain.elevation import describe_extent, to_grid
+from homeward.terrain.polygons import corner, geometries, read_geojson
+
+if TYPE_CHECKING:
+    import os
+
+    from homeward.terrain.cells import Cells
+    from homeward.terrain.elevation import Georeference
+    from homeward.terrain.polygons import Move
+
+Target: TypeAlias = tuple[float, float, float]
+"""x and y on the map, and a weight of 0 or more."""
+
+MAX_TARGETS = 10_000
+MAX_WEIGHT = 1e6
+
+
+def read_targets(path: str | os.PathLike[str], cells: Georeference) -> tuple[Target, ...]:
+    """Return the targets of a GeoJSON file, in the map coordinates of `cells`."""
+
+    def moved(targets: tuple[Target, ...], move: Move) -> tuple[Target, ...]:
+        x, y, weights = zip(*targets, strict=True)
+        return tuple(zip(*move(x, y), weights, strict=True))
+
+    return read_geojson(path, cells, targets_from, moved, "the targets")
+
+
+def targets_from(value: Any) -> tuple[Target, ...]:
+    """Return the points of a GeoJSON geometry, feature or collection, with their weights."""
+    found: list[Target] = []
+    for geometry, where, about in geometries(value):
+        kind, given = geometry["type"], geometry.get("coordinates")
+        if kind not in ("Point", "MultiPoint"):
+            raise InvalidInputError(f"{where} is a {kind}, expected a Point or a MultiPoint")
+        weight = about.get("weight") if isinstance(about, dict) else None
+        weight = 1.0 if weight is None else weight
+        if type(weight) not in (int, float) or not 0.0 <= weight <= MAX_WEIGHT:
+            raise InvalidInputError(
+                f"{where} has the weight {weight!r}, expected a number from 0 to {MAX_WEIGHT:g}"
+            )
+        if not isinstance(given, list):
+            raise InvalidInputError(f"is not GeoJSON: {where} has no coordinates")
+        places = [given] if kind == "Point" else given
+        found += [(*corner(place, where), float(weight)) for place in places]
+    return check_targets(tuple(found))
+
+
+def check_targets(targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Return the targets; raise if there are none or too many, or if one has no place."""
+    if not targets:
+        raise InvalidInputError("it contains no point")
+    if len(targets) > MAX_TARGETS:
+        raise InvalidInputError(f"it has {len(targets):,} points, expected {MAX_TARGETS:,} at most")
+    for n, (x, y, weight) in enumerate(targets, start=1):
+        if not (math.isfinite(x) and math.isfinite(y) and 0.0 <= weight <= MAX_WEIGHT):
+            raise InvalidInputError(
+                f"point {n} is at x = {x:g}, y = {y:g} with the weight {weight:g}, expected finite "
+                f"coordinates and a weight from 0 to {MAX_WEIGHT:g}"
+            )
+    return targets
+
+
+def cells_of_targets(targets: tuple[Target, ...], cells: Cells) -> list[int]:
+    """Return the state (row-major) of the cell of each target; raise if one is off the map."""
+    found = []
+    for n, (x, y, _) in enumerate(targets, start=1):
+        column, row = (math.floor(part) for part in to_grid(cells.transform, x, y))
+        if not (0 <= row < cells.shape[0] and 0 <= column < cells.shape[1]):
+            raise InvalidInputError(
+                f"point {n}, at x = {x:.10g}, y = {y:.10g}, is off the map, which reaches "
+                f"{describe_extent(cells.transform, cells.shape)}; if the coordinates are "
+                "longitudes and latitudes, add a crs member"
+            )
+        found.append(row * cells.shape[1] + column)
+    return found
