@@ -448,7 +448,7 @@ def toytext(
                         "steps (mean)": mean(len(o.path) - 1 for o in outings),
                     }
                 )
-        trips = range(seed, seed + max(1, seeds // 20))
+        trips = range(seed, seed + seeds // 20)
         driven = pool.map(partial(ride, delta, 500), trips)
         rides = list(track(driven, "taxi in unknown weather", quiet=as_json, total=len(trips)))
         starts = range(seed, seed + count)
