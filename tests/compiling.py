@@ -5,6 +5,7 @@ Numba keeps what it compiles on disk, so that every process that comes later onl
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,8 +42,9 @@ def main() -> None:
             Run.create(Path(place) / str(number), kind, config).resume()
         row, column = np.mgrid[:10, :10] / 5.0
         np.save(Path(place) / "map.npy", np.sin(row) * np.cos(column))
-        asked = f"paper safemdp --map {place}/map.npy --study {place}/study --workers 0"
-        CliRunner().invoke(homeward, [*asked.split(), "--starts", "1", "--measurements", "4"])
+        asked = "paper safemdp --map map.npy --study study --workers 0 --starts 1 --measurements 4"
+        with chdir(place):
+            CliRunner().invoke(homeward, asked.split())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,10 @@ with at least the reported probability. Only plans that δ binds are used: those
 multiplier and a corrected bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a
 correction, are counted for comparison.
 
+The claim of a run: whatever it has observed, the path home that it holds at the recall works with
+probability at least δ, over the worlds of its prior. Each run has a world of its own, drawn from
+its prior, and a recall at a step that is drawn beforehand.
+
 For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
 mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
 claim is refuted if the upper limit is below it; a true claim is refuted with probability ≤ 1 %.
@@ -16,22 +20,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from homeward.beliefs import Sensor
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.levels import Reveal
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.intervals import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
 from homeward.models import Moves
+from homeward.paper.levels import held_works
+from homeward.paper.mars import RING
 from homeward.planning.planner import Planner
+from homeward.runs.config import checked
 from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
@@ -59,6 +69,14 @@ OUTSETS_PER_PLAN = 20
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10
 """Number of steps of a rover before the tested plan."""
+
+NOISY = Sensor(range=RING, noise=0.1)
+"""A sensor after which moves still tell something about heights."""
+
+RUN_BELIEFS = ("independent", "correlated", "unmapped")
+RUN_LEVEL = 0.9
+RUN_STEPS = 25
+"""Largest number of steps of a run before its recall."""
 
 HEIGHT_WALLS = 0.1
 """The fraction of walls on a drawn map of heights."""
@@ -128,6 +146,61 @@ def terrain_outset(
     return Outset(explorer.belief, world.state)
 
 
+def _by_variance(belief: Any) -> FloatArray:
+    """Return a bonus [S, A]: the variance of the height in each cell."""
+    return np.repeat(belief.variance[:, None], len(STEPS), axis=1)
+
+
+def rover_config(belief: str, seed: int, **more: Any) -> RoverConfig:
+    """Return the settings of a rover in a world that is drawn from its own belief.
+
+    The sensor is so noisy that moves tell about heights too.
+    """
+    kernel = {"correlated": (1.5, 40.0, 0.6), "unmapped": (1.5, 40.0, 1.0)}.get(belief)
+    given = {
+        "rows": 120,
+        "columns": 120,
+        "terrain_seed": seed,
+        "seed": seed,
+        "truth": "prior",
+        "belief": belief,
+        "kernel": kernel,
+        "climb": 4.0,
+        "descend": 6.0,
+        "sensor_range": NOISY.range,
+        "sensor_noise": NOISY.noise,
+        **more,
+    }
+    return checked(RoverConfig, given, "the rover")
+
+
+def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
+    """Explore a world of a rover's belief for some steps with Algorithm 1, at δ = .9."""
+    paper = {"algorithm": "paper", "home": "current", "discount": MARS_DISCOUNT, "delta": 0.9}
+    config = rover_config(belief, int(rng.integers(2**31)), **paper, limit=MARS_STEPS)
+    setup = make(config)
+    explorer = play(setup)
+    return Outset(explorer.belief, setup.world.state)
+
+
+def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> Calibration:
+    """Run rovers in worlds drawn from their beliefs; count the worlds in which the held way works.
+
+    The recall comes after a step that is drawn beforehand.
+    """
+    rng = np.random.default_rng([seed, 1])
+    home, kept = 0, 0.0
+    for number in range(worlds):
+        recall = int(rng.integers(1, RUN_STEPS + 1))
+        setup = make(rover_config(belief, seed * worlds + number, delta=delta, limit=recall))
+        explorer = play(setup)
+        assert explorer.held is not None
+        assert isinstance(setup.world, Rover)
+        home += held_works(explorer.held, setup.world)
+        kept += explorer.held.kept / worlds
+    return Calibration(worlds, worlds, home, delta, kept)
+
+
 SETTINGS = (
     Setting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
     Setting("heights, 10 × 10", partial(height_outset, (10, 10)), Uncover(), 0.99),
@@ -144,6 +217,10 @@ SETTINGS = (
         Information(),
         MARS_DISCOUNT,
         MARS_DELTAS,
+    ),
+    *(
+        Setting(f"{belief}, 6 × 6", partial(rover_outset, belief), _by_variance, 0.99, (RUN_LEVEL,))
+        for belief in RUN_BELIEFS
     ),
 )
 

@@ -19,21 +19,23 @@ Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1
 def calibration(
     worlds: Worlds = 2000,
     plans: Annotated[int, typer.Option(help="Number of plans, all bound by δ.", min=1)] = 25,
-    runs: Annotated[
-        int, typer.Option(help="Whole runs with sampled certificates per row.", min=0)
+    runs: Annotated[int, typer.Option(help="Runs of each kind, each in a world.", min=1)] = 1000,
+    sampled: Annotated[
+        int, typer.Option(help="Runs of each kind with sampled certificates.", min=0)
     ] = 1000,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Draw worlds from the belief, follow one plan and its return policy, and count the returns.
+    """Draw worlds from the belief, follow plans or whole runs in them, and count the returns.
 
-    Beliefs are grids of heights at δ = .9 and .8, and terrain also at .98, after a first look and
-    after an exploration. Neither δ nor the bounds of the plans may be refuted at 99% confidence.
-    Plans without a correction are counted for comparison. Whole runs with sampled certificates are
-    recalled at their end, or once their way home looks doubtful.
+    Plans are on grids of heights at δ = .9 and .8, and on terrain also at .98: after a first look,
+    after an exploration, and with independent or correlated heights that moves were observed on.
+    Runs keep δ = .9 until a recall at a random step. Neither δ nor the bounds may be refuted
+    at 99% confidence. Plans without a correction are counted for comparison. Runs with sampled
+    certificates are recalled at their end, or once their way home looks doubtful.
     """
     from homeward.beliefs.corrections import Correction
-    from lab.check.calibration import SETTINGS, examine
+    from lab.check.calibration import RUN_BELIEFS, RUN_LEVEL, SETTINGS, calibrate_runs, examine
 
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
@@ -53,18 +55,41 @@ def calibration(
                 "holds": found.holds,
             }
         )
-    sampled = _sampled_rows(runs, seed, quiet=as_json)
-    claims = rows[True] + sampled
-    refuted, naive = (sum(not row["holds"] for row in some) for some in (claims, rows[False]))
-    tables = {"rows": rows[True], "sampled": sampled, "naive": rows[False]}
+    whole = []
+    for belief in track(RUN_BELIEFS, "running", quiet=as_json):
+        found = calibrate_runs(belief, RUN_LEVEL, runs, seed)
+        whole.append(
+            {
+                "belief": belief,
+                "δ": RUN_LEVEL,
+                "runs": runs,
+                "way home works": found.home,
+                "fraction": found.fraction,
+                "99% at least": found.lower,
+                "mean bound": found.bound,
+                "holds": found.holds,
+            }
+        )
+    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
+    estimated = _sampled_rows(sampled, seed, quiet=as_json)
+    more = whole + estimated
+    claims, refuted = len(rows[True]) + len(more), refuted + sum(not r["holds"] for r in more)
     conclude(
-        {**tables, "refuted": refuted, "holds": refuted == 0},
+        {
+            "rows": rows[True],
+            "runs": whole,
+            "sampled": estimated,
+            "naive": rows[False],
+            "refuted": refuted,
+            "holds": refuted == 0,
+        },
         {
             "rows": "One plan followed out and back, in worlds drawn from its belief",
-            "sampled": "Whole runs with sampled certificates, in worlds drawn from their prior",
-            "naive": "One plan without a correction, for comparison",
+            "runs": "Whole runs, each in a world drawn from its prior, recalled at a random step",
+            "sampled": "Whole runs with sampled certificates, each in a world drawn from its prior",
+            "naive": "The same plans without a correction, for comparison",
         },
-        f"{refuted} of {len(claims)} claims are refuted at 99% confidence; without a "
+        f"{refuted} of {claims} claims are refuted at 99% confidence; without a "
         f"correction {naive} of {len(rows[False])}",
         as_json,
     )
@@ -232,8 +257,12 @@ def ground(
     from lab.check.ground import explore
 
     terrains = [str(path) for path in raster or []] + [f"mars {i}" for i in range(grounds)]
-    kinds = ("driven", "rocks", "polygons", "paper")
-    cases = list(product(terrains, (2, 5, 10, 20), kinds))
+    closed = {2: "rocks", 5: "polygons", 10: "rocks", 20: "polygons"}
+    cases = [
+        (terrain, cell, kind)
+        for terrain, cell in product(terrains, closed)
+        for kind in ("driven", closed[cell], "paper")
+    ]
     rows = [explore(*case, steps, seed) for case in track(cases, "exploring", quiet=as_json)]
     safe = [row for row in rows if row["ground"] != "paper"]
     broken = [row for row in safe if any(row[key] for key in BROKEN)]
@@ -241,5 +270,43 @@ def ground(
         {"rows": rows, "holds": not broken},
         {"rows": "Places of the exported path beyond the limits; slopes in degrees"},
         f"{len(broken)} of {len(safe)} paths break a limit",
+        as_json,
+    )
+
+
+def interrupt(
+    tries: Annotated[int, typer.Option(help="Runs to interrupt.", min=1)] = 50,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Interrupt runs by Ctrl-C at random moments, and resume them.
+
+    Rovers on both grounds and grids, with both algorithms. Every process must exit with code 130
+    and without a traceback, and every resumed run must have the log of an undisturbed one, byte for
+    byte. Exit code 1 if one does not.
+    """
+    from lab.check.interrupt import COMMANDS
+    from lab.check.interrupt import interrupt as interrupted
+
+    found = list(track(interrupted(tries, seed), "interrupting", quiet=as_json, total=tries))
+    rows = []
+    for name in COMMANDS:
+        mine = [one for one in found if one.run == name]
+        if mine:
+            rows.append(
+                {
+                    "run": name,
+                    "tries": len(mine),
+                    "before the first step": sum(one.steps == 0 for one in mine),
+                    "exit code 130": sum(one.code == 130 for one in mine),
+                    "no traceback": sum("Traceback" not in one.output for one in mine),
+                    "resumed to the same log": sum(one.same for one in mine),
+                }
+            )
+    wrong = [one._asdict() for one in found if not (one.clean and one.same)]
+    conclude(
+        {"rows": rows, "wrong": wrong, "holds": not wrong},
+        {"rows": "Runs stopped by Ctrl-C", "wrong": "What went wrong"},
+        f"{len(found) - len(wrong)} of {tries} runs stopped cleanly and resumed to the same log",
         as_json,
     )

@@ -229,7 +229,9 @@ class InformationGain(_Measuring):
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): nats gained by a measurement from s.
 
     It is exact for independent normal heights, since the posterior variance does not depend on the
-    measured values. It is the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
+    measured values. For correlated heights it is an upper bound (`information_gain` is exact): what
+    neighbours tell alike counts twice. It is the same for every action. Only the nearest
+    `MAX_VIEW_CELLS` cells count.
 
     `targets` [S] is what the first visit of each cell is worth in nats, in addition; None for
     nothing. A cell counts as visited once it was measured from.

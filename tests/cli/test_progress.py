@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from homeward.cli.interrupts import listening
 from homeward.cli.progress import show_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from homeward.runs import Run
 
@@ -53,3 +55,34 @@ def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def command(then: Callable[[], None]) -> None:
+    """Run a command in which a library drops Ctrl-C."""
+    with listening():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        then()
+
+
+def fail() -> None:
+    raise SystemError("returned a result with an exception set")
+
+
+def test_an_error_after_ctrl_c_exits_with_130() -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command(fail)
+    assert stopped.value.code == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_without_ctrl_c_is_an_error() -> None:
+    with pytest.raises(SystemError), listening():
+        fail()
+
+
+def test_ctrl_c_that_was_dropped_before_the_first_step_stops_the_run() -> None:
+    taken: list[int] = []
+    with pytest.raises(SystemExit):
+        command(lambda: show_steps(NO_RUN, steps(taken, 0), None, quiet=True))
+    assert taken == [0]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import t as student
 
 from homeward.beliefs.covariance import Matern
 from homeward.errors import InvalidProblemError
@@ -22,7 +21,6 @@ from homeward.paper.safemdp import (
     by_start,
     compare,
     explore,
-    heavy_tail,
     summary,
 )
 from homeward.paper.safemdp_peer import KERNEL, explore_as_peer
@@ -32,7 +30,6 @@ from homeward.paper.safemdp_task import (
     read_ground,
     shortest_way,
     starts_of,
-    sums_along,
     way_along,
 )
 
@@ -142,21 +139,6 @@ def test_every_move_of_ours_was_charged_or_known() -> None:
             break
         assert run.left >= -1e-12
         assert (run.made & ~run.paid & ~known).sum() == 0
-
-
-def test_doubts_are_tails_of_students_distribution() -> None:
-    at = np.array([-3.0, 0.0, 0.5, 4.0, 60.0])
-    np.testing.assert_allclose(heavy_tail(at), student.sf(at, 4), rtol=1e-9)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_sums_along_ways_are_those_of_the_moves(seed: int, forward: bool) -> None:
-    rng, ground = np.random.default_rng(seed), Ground(np.zeros((4, 5)))
-    risk = np.where(rng.random((20, 4)) < 0.4, 0.0, rng.random((20, 4)))
-    risk[rng.random((20, 4)) < 0.1] = np.inf
-    least, action = least_risks(ground.dest, risk, 7, forward)
-    np.testing.assert_allclose(sums_along(ground.dest, action, 7, forward, risk), least)
 
 
 @settings(deadline=None)

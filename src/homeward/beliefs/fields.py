@@ -62,7 +62,7 @@ from homeward.beliefs.field_kernels import (
     fill_correlated,
     whitened_box,
 )
-from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size
+from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
 from homeward.beliefs.height_kernels import FIRST, LAST
 from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
@@ -266,17 +266,6 @@ class CorrelatedTerrainBelief(SlopeBelief):
             bound.ravel()[pairs] = self.attempts.worked
         low = frozen(low)
         return low, low if exact else frozen(high)
-
-    def rises(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance [S, A] of each move's rise in m and m², given the measurements.
-
-        Moves that lead nowhere have a rise of 0 and the variance `least_variance`.
-        """
-        dest, variance = grid_graph(*self.shape).dest, np.zeros((len(self.height), len(STEPS)))
-        for a in range(FIRST, LAST + 1):
-            here = np.flatnonzero(dest[:, a] != np.arange(len(dest)))
-            variance[here, a] = variance[dest[here, a], back(a)] = self._spread[a - FIRST, here]
-        return self.height[dest] - self.height[:, None], variance.clip(0.0) + self.least_variance
 
     @cached_property
     def _success(self) -> FloatArray:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from homeward.cli.interrupts import CTRL_C, STOPPED, listening
+
 if TYPE_CHECKING:
     import typer
 
 
 def main() -> None:
     """Run the `homeward` command."""
-    try:
-        from homeward.cli.app import app
-    except ModuleNotFoundError as cause:
-        from homeward.extras import missing
+    with listening():
+        try:
+            from homeward.cli.app import app
+        except ModuleNotFoundError as cause:
+            from homeward.extras import missing
 
-        sys.stderr.write(f"homeward: {missing(cause, 'the command line')}\n")
-        sys.exit(2)
-    run_app(app, "homeward")
+            sys.stderr.write(f"homeward: {missing(cause, 'the command line')}\n")
+            sys.exit(2)
+        run_app(app, "homeward")
 
 
 def run_app(app: typer.Typer, name: str) -> None:
@@ -28,7 +31,10 @@ def run_app(app: typer.Typer, name: str) -> None:
 
     keep_freed()
     try:
-        app()
+        with listening():
+            app()
     except HomewardError as error:
+        if CTRL_C.pressed:
+            sys.exit(STOPPED)
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)

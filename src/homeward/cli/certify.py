@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.options import STOPPED, Json, Workers, find_modules_here
+from homeward.cli.interrupts import STOPPED
+from homeward.cli.options import Json, Workers, find_modules_here
 from homeward.cli.show import print_table, progress_bar, say, say_json
 from homeward.words import sentence
 

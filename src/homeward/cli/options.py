@@ -31,10 +31,6 @@ def study_option(default: str) -> Any:
     return typer.Option(help=text, show_default=default)
 
 
-STOPPED = 130
-"""Exit code of a command that Ctrl-C stopped."""
-
-
 def find_modules_here() -> None:
     """Add the current folder to the module search path, as ``python -m`` does."""
     here = os.getcwd()

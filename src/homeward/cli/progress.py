@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from homeward.cli.interrupts import stop_between
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Iterable
 
     from homeward.planning.explorer import Step
     from homeward.runs import Run
@@ -22,7 +22,7 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
 
     Nothing is shown before the first step, so that earlier messages stay visible.
     """
-    steps = _stop_between(steps)
+    steps = stop_between(steps)
     if quiet or not sys.stderr.isatty():
         for _ in steps:
             pass
@@ -63,32 +63,3 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
     finally:
         if live is not None:
             live.stop()
-
-
-def _stop_between(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps; on Ctrl-C raise KeyboardInterrupt once the current step has ended.
-
-    Raised at once inside compiled code, it would become a SystemError. A second Ctrl-C raises at
-    once.
-    """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield from steps
-        return
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        for step in steps:
-            yield step
-            if asked:
-                raise KeyboardInterrupt
-        if asked:
-            raise KeyboardInterrupt
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

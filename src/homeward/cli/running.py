@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from homeward.cli.options import STOPPED
+from homeward.cli.interrupts import CTRL_C, STOPPED
 from homeward.cli.progress import show_steps
 from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
@@ -53,7 +53,9 @@ def run_and_report(
     """Start or resume the requested run, draw it, and print a report."""
     try:
         run, limit = _begin(kind, settings, out, stem)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as cause:
+        if not (CTRL_C.pressed or isinstance(cause, KeyboardInterrupt)):
+            raise
         _stop(None, as_json=as_json)
     finish(run, limit, film=settings.options.get("film"), as_json=as_json)
 
@@ -82,16 +84,16 @@ def finish(
             picture = run.directory / name
             if not picture.exists() or picture.stat().st_mtime_ns < ended:
                 draw(run, picture)
-    except KeyboardInterrupt:
-        _stop(run, as_json=as_json)
-    except HomewardError:
+    except (KeyboardInterrupt, Exception) as cause:
+        if CTRL_C.pressed or isinstance(cause, KeyboardInterrupt):
+            _stop(run, as_json=as_json)
+        if not isinstance(cause, HomewardError):
+            reason = f"failed: {type(cause).__name__}: {cause}"
+            sys.stderr.write(f"{reason}; to try again: {resume_command(run)}\n")
+            raise typer.Exit(1) from None
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
             sys.stderr.write(f"the steps so far are saved; to resume: {resume_command(run)}\n")
         raise
-    except Exception as cause:
-        reason = f"failed: {type(cause).__name__}: {cause}"
-        sys.stderr.write(f"{reason}; to try again: {resume_command(run)}\n")
-        raise typer.Exit(1) from None
     found = sorted(path for path in run.directory.iterdir() if path.is_file())
     outputs = [path for path in found if path.name not in RECORD and path.name[0] != "."]
     _report(run, outputs, as_json=as_json)

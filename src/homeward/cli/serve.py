@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import typer
 
-from homeward.cli.options import STOPPED
+from homeward.cli.interrupts import STOPPED
 from homeward.cli.show import say
 
 PORT = 8765

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import STOPPED, Json, Scheduler, Table, Workers, find_modules_here
+from homeward.cli.interrupts import STOPPED
+from homeward.cli.options import Json, Scheduler, Table, Workers, find_modules_here
 from homeward.cli.show import say, say_json, track
 
 if TYPE_CHECKING:

@@ -135,33 +135,6 @@ def least_risks(
     return least, action
 
 
-@njit(cache=True)
-def sums_along(
-    dest: IntArray, action: IntArray, first: int, forward: bool, values: FloatArray
-) -> FloatArray:
-    """Return the sums [S] of the moves' values [S, 4] along the ways of `least_risks`."""
-    total = np.full(len(dest), np.nan)
-    total[first] = 0.0
-    stack = np.empty(len(dest), np.int64)
-    for goal in range(len(dest)):
-        if action[goal] < 0:
-            total[goal] = np.inf
-            continue
-        count, s = 0, goal
-        while np.isnan(total[s]):
-            stack[count] = s
-            count += 1
-            s = dest[s, (action[s] + 2) % 4] if forward else dest[s, action[s]]
-        for k in range(count - 1, -1, -1):
-            s, a = stack[k], action[stack[k]]
-            if forward:
-                before = dest[s, (a + 2) % 4]
-                total[s] = total[before] + values[before, a]
-            else:
-                total[s] = total[dest[s, a]] + values[s, a]
-    return total
-
-
 @dataclass(frozen=True, eq=False)
 class Ground:
     """True heights in m [rows, columns] of cells 1 m apart, centred between their extremes."""

@@ -25,6 +25,8 @@ from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
@@ -37,9 +39,9 @@ MAX_MOVES = 2**22
 
 
 def path_values(
-    belief: Any, followed: Followed, requirement: Requirement, policies: IntArray
+    belief: Any, followed: Followed, requirement: Requirement, policies: Iterable[IntArray]
 ) -> tuple[FloatArray, str] | None:
-    """Return a lower bound [J] on a criterion's total under each policy [J, S], and its evaluator.
+    """Return a lower bound [J] on a criterion's total under each policy [S], and the evaluator.
 
     None if the belief does not know how likely moves work together, or moves can fail at random.
     """
@@ -58,7 +60,7 @@ def path_values(
         exits = np.zeros(model.states, dtype=bool)
         if followed.exits is not None:
             exits = followed.exits[each, policy]
-        worth = np.ones(model.states)
+        worth: FloatArray = np.broadcast_to(1.0, model.states)
         if r.kind == "earn" and r.worth is not None:
             worth = r.worth[each, policy]
         first, states, actions, places, pairs, weights = walk_sets(
@@ -109,8 +111,7 @@ def walk_sets(
     `since` [L] steps left on; none is asked for if that is negative.
     """
     states, actions = np.empty(256, np.int64), np.empty(256, np.int64)
-    most = 2 * len(dest) + 2
-    first, places = np.zeros(most + len(dest) + 1, np.int64), np.empty(most + len(dest), np.int64)
+    first, places = np.zeros(256, np.int64), np.empty(256, np.int64)
     weights = np.empty(len(dest) + 1)
     path, met = np.empty(len(dest) + 1, np.int64), np.full(len(dest), -1, np.int64)
     sets, used, pairs, singles, k, power, likely = 0, 0, 0, 0, 0, 1.0, 1.0
@@ -124,6 +125,9 @@ def walk_sets(
         need = used + k + max(limit, 0) + 2
         if need > MAX_MOVES or power * likely < MIN_WEIGHT:
             break
+        if sets + 3 > len(places):
+            first = np.concatenate((first, np.empty_like(first)))
+            places = np.concatenate((places, np.empty_like(places)))
         if need > len(states):
             states = np.concatenate((states, np.empty(need, np.int64)))
             actions = np.concatenate((actions, np.empty(need, np.int64)))

@@ -49,10 +49,13 @@ def proven(
     sharper = isinstance(belief, FiniteBelief) or evaluator_of(belief) is not None
     if not (sharper and isinstance(criterion, KNOWN)):
         return [*bounds], Evaluator.CORRECTION
-    given = np.concatenate([policies for _, policies in mixtures])
-    distinct = {policy.tobytes(): policy for policy in given}
-    places = {key: i for i, key in enumerate(distinct)}
-    policies, which = np.array([*distinct.values()]), [places[p.tobytes()] for p in given]
+    policies: list[IntArray] = []  # distinct ones
+    which = []
+    for policy in (policy for _, mixed in mixtures for policy in mixed):
+        same = (i for i, other in enumerate(policies) if np.array_equal(policy, other))
+        which.append(next(same, len(policies)))
+        if which[-1] == len(policies):
+            policies.append(policy)
     evaluator, values = Evaluator.EXACT, None
     if isinstance(belief, FiniteBelief):
         values = world_values(belief, followed, criterion, r, policies)

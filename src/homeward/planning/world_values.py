@@ -24,7 +24,7 @@ from homeward.solvers.returns import UNIT
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
@@ -56,7 +56,7 @@ def world_values(
     followed: Followed,
     criterion: Criterion,
     requirement: Requirement,
-    policies: IntArray,
+    policies: Sequence[IntArray],
 ) -> FloatArray | None:
     """Return the value [J] of each outbound policy [J, S] or [J, n, S] under a criterion.
 
@@ -138,7 +138,7 @@ def _discounted(
     reward: FloatArray,
     final: FloatArray,
     ends: BoolArray | None,
-    policies: IntArray,
+    policies: Sequence[IntArray],
 ) -> Iterator[float]:
     """Yield the discounted total of a reward [S, A] under each policy [J, S] in one world."""
     γ, nothing, total = followed.discount, np.zeros(world.states), reward[None].copy()
@@ -159,7 +159,7 @@ def _stepwise(
     reward: FloatArray,
     final: FloatArray,
     ends: BoolArray | None,
-    policies: IntArray,
+    policies: Sequence[IntArray],
 ) -> Iterator[float]:
     """Yield the total over a fixed number of steps, under each policy [J, n, S] in one world."""
     rows, each = world.sparse().transitions, np.arange(world.states)

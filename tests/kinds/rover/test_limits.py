@@ -12,6 +12,7 @@ from homeward.errors import InvalidInputError
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.outputs import distance_of
+from homeward.kinds.rover.way_home import write_ways
 from homeward.planning.explorer import End
 from homeward.replay import Replay
 from homeward.runs import Run
@@ -84,6 +85,20 @@ def test_a_run_with_limits_is_resumed_replayed_and_audited(tmp_path: Path) -> No
     for step in (0, len(replay.log) // 2, len(replay.log) - 1):
         assert replay.plan(step)[1]
     assert replay.why(len(replay.log))["end"] == "home"
+
+
+def test_the_way_home_of_every_step_fits_into_what_is_left(tmp_path: Path) -> None:
+    run = explored(tmp_path, distance=90.0)
+    config = RoverConfig.model_validate_json(json.dumps(run.config))
+    out = tmp_path / "ways.geojson"
+    records = list(run.records())
+    assert write_ways(run, None, out) == len(records) + 1
+    used = [0.0, *(record.holding["used"][0][0] for record in records)]
+    for feature, before in zip(json.loads(out.read_text())["features"], used, strict=True):
+        corners = np.array(feature["geometry"]["coordinates"])[:, :2]
+        length = np.hypot(*np.diff(corners, axis=0).T).sum()
+        assert before + length <= 90.0 * (1.0 + 1e-9)
+        assert feature["properties"]["probability"] >= config.delta
 
 
 def test_a_forged_use_is_found(tmp_path: Path) -> None:

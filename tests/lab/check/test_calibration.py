@@ -24,12 +24,14 @@ from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
+    RUN_BELIEFS,
     SETTINGS,
     Calibration,
     Outset,
     Promise,
     Setting,
     calibrate,
+    calibrate_runs,
     come_home,
     examine,
     height_outset,
@@ -339,11 +341,36 @@ def test_the_settings_are_those_of_the_paper() -> None:
         "heights",
         "terrain",
         "terrain",
+        "independent",
+        "correlated",
+        "unmapped",
     ]
-    assert all({0.98, 0.9} <= set(setting.deltas) for setting in SETTINGS[2:])
+    assert all({0.98, 0.9} <= set(setting.deltas) for setting in SETTINGS[2:4])
     for setting in SETTINGS:
         rows, columns = (int(n) for n in setting.title.split(", ")[1].split(" × "))
         assert setting.draw(np.random.default_rng(0)).belief.mean().states == rows * columns
+
+
+@pytest.mark.parametrize("belief", RUN_BELIEFS)
+def test_what_a_run_holds_at_the_recall_is_counted(
+    belief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = calibrate_runs(belief, 0.9, 4, 0)
+    assert found == calibrate_runs(belief, 0.9, 4, 0)
+    assert found.worlds == found.plans == 4
+    assert found.level == 0.9 <= found.bound < 1.0
+    assert found.holds
+    monkeypatch.setattr("lab.check.calibration.held_works", lambda *_: False)
+    lost = calibrate_runs(belief, 0.9, 4, 0)
+    assert lost.home == 0
+    assert not lost.holds
+
+
+@pytest.mark.parametrize("setting", SETTINGS[4:], ids=lambda setting: str(setting.title))
+def test_moves_tell_about_heights_before_the_plan(setting: Setting) -> None:
+    belief: Any = setting.draw(np.random.default_rng(0)).belief
+    assert len(belief.attempts) > 0
+    assert belief.exactness == "bound"
 
 
 def test_a_rover_has_explored_before_it_plans() -> None:

@@ -51,7 +51,7 @@ def test_the_table_names_its_columns() -> None:
 
 
 def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> None:
-    small = ["--worlds", "200", "--plans", "3", "--runs", "1"]
+    small = ["--worlds", "200", "--plans", "3", "--runs", "2", "--sampled", "1"]
     result = CliRunner().invoke(app, ["check", "calibration", *small, "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
@@ -63,14 +63,20 @@ def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> 
             ("heights, 10 × 10", (0.9, 0.8)),
             ("terrain, 24 × 32", (0.98, 0.9, 0.8)),
             ("terrain, 24 × 32, explored", (0.98, 0.9, 0.8)),
+            ("independent, 6 × 6", (0.9,)),
+            ("correlated, 6 × 6", (0.9,)),
+            ("unmapped, 6 × 6", (0.9,)),
         )
         for delta in deltas
         for correction in ("general", "moves")
     }
     assert all(row["plans"] == 3 and row["worlds"] == 200 for row in answer["rows"])
     assert all(row["99% at least"] <= row["fraction"] for row in answer["rows"])
-    assert len(answer["naive"]) == 10
-    assert not any(row["holds"] for row in answer["naive"])
+    assert [(row["belief"], row["runs"]) for row in answer["runs"]] == [
+        (belief, 2) for belief in ("independent", "correlated", "unmapped")
+    ]
+    assert len(answer["naive"]) == 13
+    assert not any(row["holds"] for row in answer["naive"][:11])
 
 
 def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,9 +86,10 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
         return calibration.Calibration(plans=1, worlds=100, home=50, level=0.9, bound=0.9)
 
     monkeypatch.setattr(calibration, "examine", broken)
-    result = CliRunner().invoke(app, ["check", "calibration", "--runs", "0"])
+    monkeypatch.setattr(calibration, "calibrate_runs", broken)
+    result = CliRunner().invoke(app, ["check", "calibration", "--sampled", "0"])
     assert result.exit_code == 1
-    assert "20 of 20 claims are refuted" in result.stdout
+    assert "29 of 29 claims are refuted" in result.stdout
     assert "mean bound" in result.stdout
 
 

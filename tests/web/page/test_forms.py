@@ -340,6 +340,10 @@ def test_polygons_and_parts_are_checked_at_their_fields(look: Looking) -> None:
     ):
         area.fill(text)
         says(area, said)
+    targets = field(look, "Targets")
+    for text, said in (("120,80\n1,2,3,4", "“1,2,3,4” is not a target"), ("120,80,2", "")):
+        targets.fill(text)
+        says(targets, said)
     unfold(look, "More settings")
     look.allowed = ("400", "422")
     field(look, "Part of the terrain").fill("1,2")

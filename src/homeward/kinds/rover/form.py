@@ -70,6 +70,8 @@ def check(config: RoverConfig) -> None:
         corners = sum(len(ring) for rings in values.get(key) or () for ring in rings)
         if corners > MAX_CORNERS:
             raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
+    if len(values["targets"] or ()) > MAX_CORNERS:
+        raise InvalidInputError(f"there are more than {MAX_CORNERS} targets")
     if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
         raise InvalidInputError(f"a pixel is {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g} m wide")
     pixels = pixels_of(values) if config.terrain == MARS else None
@@ -105,7 +107,7 @@ FORM = Form(
             "mast",
         ),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
-        *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb"),
+        *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb", "targets"),
     ),
     files={"terrain": (MARS, SAMPLE)},
     of_the_file=("pixel",),

@@ -98,7 +98,8 @@ def write_products(ended: Ended) -> None:
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
     points = points_geojson(config, path, ended.records())
     write_geojson(ended.directory / POINTS, points)
-    ways = ways_home(config, ended.belief, world.start, world.state)  # type: ignore[attr-defined]
+    start = world.start  # type: ignore[attr-defined]
+    ways = ways_home(config, ended.belief, start, world.state, ended.held)
     ways_file = collection_of(config, way_features(config, ways))
     write_geojson(ended.directory / WAY, ways_file)
     for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):

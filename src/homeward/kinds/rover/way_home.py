@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import FloatArray, IntArray
+    from homeward.planning.held import Held
     from homeward.runs import Run
     from homeward.runs.log import Record
     from homeward.terrain import Cells
@@ -55,8 +56,13 @@ class Line(NamedTuple):
     step: IntArray  # [n] step that leads to the corner
 
 
-def ways_home(config: RoverConfig, belief: SlopeBelief, start: int, state: int) -> WaysHome:
-    """Return the ways home from a state of a run; a home without a proven way has none."""
+def ways_home(
+    config: RoverConfig, belief: SlopeBelief, start: int, state: int, held: Held | None = None
+) -> WaysHome:
+    """Return the ways home from a state of a run; a home without a proven way has none.
+
+    Where the whole run is limited, the way is the one that is `held`, which keeps the limits.
+    """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
     probability, ways = np.ones(len(belief.height)), []
@@ -68,6 +74,14 @@ def ways_home(config: RoverConfig, belief: SlopeBelief, start: int, state: int) 
             while way[-1] not in home:
                 way.append(int(model.dest[way[-1], found.policy[way[-1]]]))
             ways.append((way, float(found.value[state])))
+    if held is not None and config.run_limits():
+        (home,), edges = homes_of(config, start, belief.shape[1]), held.accounts[0].way
+        way, risk, blocked = [state], 0.0, belief.blocked_probability()
+        while way[-1] not in home and edges[way[-1]] >= 0:
+            edge = way[-1], int(edges[way[-1]])
+            risk += float(blocked[edge])
+            way.append(int(model.dest[edge]))
+        ways = [(way, 1.0 - risk)] if way[-1] in home and risk < 1.0 else []
     return WaysHome(probability, ways)
 
 
@@ -108,9 +122,10 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
     if not in_metres and not has_degrees(cells.crs):
         raise InvalidInputError(f"{out}: {no_degrees(cells)}; GeoJSON is in map coordinates")
     for number in range(len(replay.log) + 1) if step is None else (step,):
-        moment = replay.at(number)
+        moment, decisions = replay.at(number), replay.decisions
+        held = None if decisions is None else decisions.kept.at(number)
         assert isinstance(moment.belief, SlopeBelief)
-        found.append((number, ways_home(config, moment.belief, moment.start, moment.state)))
+        found.append((number, ways_home(config, moment.belief, moment.start, moment.state, held)))
     if in_metres:
         features = [f for at, ways in found for f in way_features(config, ways, step=at)]
         write_geojson(out, collection_of(config, features))

@@ -48,9 +48,10 @@ export function Promises() {
 const ANY_STEP = "of each plan; at any step if empty";
 
 function More() {
-  const { inside, insideColumns, insideLevel, insideRows, recall, within, withinLevel } = settings;
+  const { distance, energy, inside, insideColumns, insideLevel, insideRows, recall, within, withinLevel } = settings;
   const chance = { min: 0, max: 1, step: "any", check: wrongChance, hint: "δ if empty" } as const;
   const count = { min: 1, step: 1 };
+  const amount = { min: 0, step: "any", hint: "with the way home; no limit if empty" } as const;
   const range = {
     type: "text",
     check: (text: string) => complaint(span(text)),
@@ -70,6 +71,12 @@ function More() {
           <Field label="Recall after" unit="steps" value={recall} {...count} hint={ANY_STEP} />
         )}
       </div>
+      {!isGrid && !settings.isPaper.value && (
+        <div class="fields">
+          <Field label="Distance in all" unit="m" value={distance} {...amount} />
+          <Field label="Energy in all" unit="Wh" value={energy} {...amount} />
+        </div>
+      )}
       {isGrid ? (
         <div class="fields">
           <Field label="Stay inside rows" value={insideRows} {...range} />

@@ -59,6 +59,19 @@ export function polygons(text: string): number[][][] | string {
   return rings;
 }
 
+/** Parse targets, one per line, as x,y or x,y,weight; return an error as a sentence. */
+export function targets(text: string): number[][] | string {
+  const found: number[][] = [];
+  for (const line of text.split("\n").filter((each) => each.trim())) {
+    const parts = line.split(",").map((part) => (part.trim() ? Number(part) : NaN));
+    const [x = NaN, y = NaN, weight = 1] = parts;
+    if (parts.length > 3 || ![x, y, weight].every(Number.isFinite) || weight < 0)
+      return `“${line.trim()}” is not a target: give x,y in m, or x,y,weight with a weight from 0, like 120,80,2.`;
+    found.push([x, y, weight]);
+  }
+  return found;
+}
+
 /** Return the error of a parser, "" if there is none. */
 export function complaint(read: unknown): string {
   return typeof read === "string" ? read : "";

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Upload } from "../../api";
 import type { Home } from "../../words";
-import { cells, number, polygons, span } from "./reading";
+import { cells, number, polygons, span, targets } from "./reading";
 
 export type Kind = "grid" | "rover";
 export type Source = "mars" | "sample" | "upload";
@@ -25,6 +25,9 @@ export const insideColumns = signal("");
 export const inside = signal("");
 export const insideLevel = signal("");
 export const recall = signal("");
+export const distance = signal("");
+export const energy = signal("");
+export const places = signal("");
 export const seed = signal("0");
 export const limit = signal("");
 
@@ -127,6 +130,18 @@ function polygonsGiven(): unknown {
   return rings.length ? rings.map((ring) => [[...ring, ring[0]]]) : null;
 }
 
+/** Return the limits of the whole run, which a rover of the default algorithm has. */
+function limits(): Record<string, unknown> {
+  if (kind.value !== "rover" || isPaper.value) return {};
+  return { distance: number(distance.value), energy: number(energy.value) };
+}
+
+/** Return the targets of a rover of the default algorithm. */
+function targetsGiven(): unknown {
+  const found = isPaper.value ? [] : targets(places.value);
+  return typeof found === "string" || found.length ? found : null;
+}
+
 /** Return the safety criteria as keys of a configuration. */
 function promises(): Record<string, unknown> {
   const paper = isPaper.value;
@@ -149,6 +164,7 @@ function promises(): Record<string, unknown> {
     back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
     keep_in: area,
     keep_in_delta: paper && area !== null ? number(insideLevel.value) : null,
+    ...limits(),
   };
 }
 
@@ -170,6 +186,7 @@ export function config(start: [number, number] | null): Record<string, unknown> 
     roll: isDriven.value ? number(roll.value) : null,
     sensor_range: number(range.value),
     start,
+    targets: targetsGiven(),
     truth: truth.value,
   });
 }

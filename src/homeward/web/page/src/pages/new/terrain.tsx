@@ -3,6 +3,7 @@
 import { Choice, Field } from "../../parts/fields";
 import { forget } from "./ground";
 import { Preview } from "./preview";
+import { complaint, targets } from "./reading";
 import * as settings from "./settings";
 import { Uploader } from "./uploader";
 
@@ -57,6 +58,15 @@ export function TerrainFields() {
         )}
         <Field label="Sensor range" unit="m" value={range} min={0} step="any" hint={farthest} />
       </div>
+      {!settings.isPaper.value && (
+        <Field
+          label="Targets"
+          value={settings.places}
+          type="lines"
+          check={(text) => complaint(targets(text))}
+          hint="places to visit, x,y or x,y,weight in m, in map coordinates; one per line: 120,80,2"
+        />
+      )}
     </>
   );
 }
