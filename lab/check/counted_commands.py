@@ -20,6 +20,9 @@ def calibration(
     worlds: Worlds = 2000,
     plans: Annotated[int, typer.Option(help="Number of plans, all bound by δ.", min=1)] = 25,
     runs: Annotated[int, typer.Option(help="Runs of each kind, each in a world.", min=1)] = 1000,
+    sampled: Annotated[
+        int, typer.Option(help="Runs of each kind with sampled certificates.", min=0)
+    ] = 1000,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -28,7 +31,8 @@ def calibration(
     Plans are on grids of heights at δ = .9 and .8, and on terrain also at .98: after a first look,
     after an exploration, and with independent or correlated heights that moves were observed on.
     Runs keep δ = .9 until a recall at a random step. Neither δ nor the bounds may be refuted
-    at 99% confidence. Plans without a correction are counted for comparison.
+    at 99% confidence. Plans without a correction are counted for comparison. Runs with sampled
+    certificates are recalled at their end, or once their way home looks doubtful.
     """
     from homeward.beliefs.corrections import Correction
     from lab.check.calibration import RUN_BELIEFS, RUN_LEVEL, SETTINGS, calibrate_runs, examine
@@ -67,11 +71,14 @@ def calibration(
             }
         )
     refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
-    claims, refuted = len(rows[True]) + len(whole), refuted + sum(not r["holds"] for r in whole)
+    estimated = _sampled_rows(sampled, seed, quiet=as_json)
+    more = whole + estimated
+    claims, refuted = len(rows[True]) + len(more), refuted + sum(not r["holds"] for r in more)
     conclude(
         {
             "rows": rows[True],
             "runs": whole,
+            "sampled": estimated,
             "naive": rows[False],
             "refuted": refuted,
             "holds": refuted == 0,
@@ -79,12 +86,36 @@ def calibration(
         {
             "rows": "One plan followed out and back, in worlds drawn from its belief",
             "runs": "Whole runs, each in a world drawn from its prior, recalled at a random step",
+            "sampled": "Whole runs with sampled certificates, each in a world drawn from its prior",
             "naive": "The same plans without a correction, for comparison",
         },
         f"{refuted} of {claims} claims are refuted at 99% confidence; without a "
         f"correction {naive} of {len(rows[False])}",
         as_json,
     )
+
+
+def _sampled_rows(runs: int, seed: int, *, quiet: bool) -> list[dict[str, Any]]:
+    """Return a row for each prior, level and rule of recall."""
+    from lab.check.sampled_runs import DELTAS, PRIORS, examine
+
+    cases = list(product(PRIORS, DELTAS)) if runs else []
+    return [
+        {
+            "belief": row.title,
+            "δ": row.delta,
+            "recall": row.rule,
+            "worlds": row.returns.worlds,
+            "back home": row.returns.home,
+            "fraction": row.returns.fraction,
+            "99% at least": row.returns.lower,
+            "claimed (mean)": row.kept,
+            "tiles (mean)": row.tiles,
+            "holds": row.returns.upper >= row.delta,
+        }
+        for title, delta in track(cases, "exploring", quiet=quiet)
+        for row in examine(title, delta, range(seed, seed + runs))
+    ]
 
 
 def certify(

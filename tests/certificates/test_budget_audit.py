@@ -16,6 +16,7 @@ from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
 from homeward.runs.verification import plan_of_step
+from homeward.safety import Allowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +157,28 @@ def test_where_the_way_home_surely_is_lost_there_is_nothing_left_to_lose() -> No
     assert verdict(FIRST, lost, after).reasons == ()
     doubtful = step(2, 1, 2, holding(0.1, NOTHING), belief(0.9))
     assert len(verdict(FIRST, doubtful).reasons) == 2
+
+
+def test_a_way_home_beyond_what_the_run_may_use_is_found() -> None:
+    use = np.ones((5, 2))
+    claim = HOME._replace(allowances=(Allowance(3.0, "m", use, 2.0 * use),))
+
+    def taken(number: int, state: int, there: int, spent: float, used: float) -> Audited:
+        opened = NOTHING if number == 1 else None
+        held = holding(spent, [[number], [0]], opened) | {"used": [[used]]}
+        record, known = step(number, state, there, held, KNOWN)
+        record.action = 1
+        return record, known
+
+    first, onward = taken(1, 0, 1, 0.1, 1.0), taken(2, 1, 2, 0.3, 2.0)
+    assert verdict(first, claim=claim).reasons == ()
+    told = "step 2: 2 m are used and the path home uses 2, but 3 are allowed"
+    assert verdict(first, onward, claim=claim).reasons == (told,)
+    wide = HOME._replace(allowances=(Allowance(4.0, "m", use, 2.0 * use),))
+    assert verdict(first, onward, claim=wide).reasons == ()
+    forged = taken(2, 1, 2, 0.3, 1.5)
+    told = "step 2: 1.5 m are recorded, not 2 m"
+    assert verdict(first, forged, claim=wide).reasons == (told,)
 
 
 def test_a_way_home_in_time_has_few_enough_moves_that_need_no_second_attempt() -> None:

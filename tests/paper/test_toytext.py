@@ -2,7 +2,7 @@
 
 import pytest
 
-from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, Setting, calibrate, explore
+from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, Setting, calibrate, explore, ride
 from homeward.planning.explorer import End
 
 LAKE, KNOWN, _, CLIFF = SETTINGS
@@ -37,3 +37,17 @@ def test_one_plan_followed_to_the_end_comes_home_as_promised(setting: Setting) -
     assert found.leaves
     assert found.bound >= 0.95 - 1e-9
     assert found.lower >= 0.95
+
+
+def test_with_sampled_certificates_the_first_row_of_the_ice_is_seen_and_more() -> None:
+    outings = [explore(KNOWN, 0.95, seed, "ours, sampled") for seed in (2, 3)]
+    assert all(set(range(4)) <= set(outing.path) for outing in outings)
+    assert len(set(outings[1].path)) > 4
+    assert not any(outing.died for outing in outings)
+
+
+def test_a_taxi_in_unknown_weather_explores_and_comes_back() -> None:
+    found = ride(0.95, limit=20, seed=0)
+    assert found.end is End.STEPS
+    assert found.states >= 15
+    assert found.home

@@ -81,6 +81,20 @@ def test_a_ring_is_closed_where_the_allowance_reaches_round() -> None:
         assert (scout.end, world.state) == (End.HOME, 0)
 
 
+def test_no_attempt_is_made_after_whose_failure_home_would_be_out_of_reach() -> None:
+    line, rooms = corridor(3), np.ones((3, 2))
+    rooms[1, 1] = 0.0
+    shut = Moves(line.dest, rooms)
+    for amount, used in ((4.5, 2.0), (5.0, 5.0)):  # out, a failed attempt of 3 m, and back
+        world, allowance = Walk(shut), metres(line, amount)
+        scout = scout_of(
+            world, [allowance._replace(lost=3.0 * allowance.use)], FiniteBelief([line, shut])
+        )
+        list(scout.explore(20))
+        assert (scout.end, world.state) == (End.HOME, 0)
+        assert scout.held.accounts[0].used == (used,)
+
+
 def doubtful(rng: np.random.Generator) -> tuple[list[Moves], Moves]:
     """Return worlds on a grid of 4 x 4 in which moves work or never do, and the true one."""
     rows, columns = np.divmod(np.arange(16), 4)
@@ -106,13 +120,13 @@ def test_no_run_exceeds_its_limits_and_each_is_home_within_them_where_it_must_be
     worlds, truth = doubtful(rng)
     use = rng.uniform(0.5, 3.0, (2, *truth.dest.shape)) * (truth.dest != np.arange(16)[:, None])
     amounts = rng.uniform(4.0, 25.0, 2)
-    allowances = [Allowance(a, "m", u, 2.0 * u) for a, u in zip(amounts, use, strict=True)]
+    allowances = [Allowance(a, "m", u, 5.0 * u) for a, u in zip(amounts, use, strict=True)]
     world = Walk(truth)
     scout = scout_of(world, allowances, FiniteBelief(worlds))
     total = np.zeros(2)
     for step in scout.explore(500):
         at = step.plan.state, step.plan.action
-        total += use[:, *at] * (1.0 if step.state != step.plan.state else 2.0)
+        total += use[:, *at] * (1.0 if step.state != step.plan.state else 5.0)
         account = scout.held.accounts[0]
         np.testing.assert_allclose(account.used, total)
         state, home = step.state, np.zeros(2)

@@ -138,11 +138,11 @@ class _Account:
             charge = 0.0
             if self.way is None:  # the path home from the start is charged before the first step
                 nothing = np.full(len(edges.dest), -1)
-                self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
+                self.way = changed(nothing, step.holding["opened"][k], edges.dest.shape)
                 charge = _new_risk(nothing, self.way, edges, belief)
                 works = self._works(self.way, edges, belief) if charge > 0.0 else None
                 charge = charge if works is None else min(charge, 1.0 - works[0])
-            way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
+            way = changed(self.way, step.holding["ways"][k], edges.dest.shape)
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
             paid = spent[k] - self.spent
@@ -262,7 +262,7 @@ def _risk(way: IntArray, edges: Edges) -> float:
     return float(edges.most[states, way[states]].sum())
 
 
-def _changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
+def changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
     """Return the edges [S] after a recorded `difference`: a list of states, and of new actions."""
     found = way.copy()
     for state, action in zip(*difference, strict=True):

@@ -143,10 +143,16 @@ class HomeVerdict(CheckedClaim):
     charged: float  # probability that the run had to spend
     steps: int  # number of checked steps
     reasons: tuple[str, ...] = ()  # in the order of the steps
+    worlds: int | None = None  # number drawn by the referee per step; None if the claim is proven
 
     @property
     def upheld(self) -> str:
         """The verdict as text if there is no reason against the claim."""
+        if self.worlds is not None:
+            return (
+                f"not refuted: it was estimated, not proven; in {self.worlds:,} other worlds drawn "
+                f"for each of {self.steps} steps they cost {self.charged:.3g}"
+            )
         return f"confirmed: a path home exists after each of {self.steps} steps within the budget"
 
 

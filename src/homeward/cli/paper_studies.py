@@ -402,6 +402,10 @@ def toytext(
 ) -> None:
     """Compare losses and tiles visited in FrozenLake and CliffWalking, safe and unsafe.
 
+    Our explorer also runs with sampled certificates of confidence .999. "Not back" counts the runs
+    whose way home, followed at their end, does not lead home; lost ones are among them. A taxi
+    drives in unknown weather, for one in twenty of the runs.
+
     The calibration draws dynamics from the prior, follows one plan until its recall and then its
     return policy, and compares the fraction of returns with δ. The exit code is 1 if the 99 % lower
     bound of that fraction is below δ.
@@ -412,30 +416,41 @@ def toytext(
     from functools import partial
     from statistics import mean
 
-    from homeward.paper.toytext import SETTINGS, calibrate, explore
+    import numpy as np
+
+    from homeward.paper.toytext import EXPLORERS, SETTINGS, calibrate, explore, ride
     from homeward.studies.crews import cores
 
     rows, count = [], len(SETTINGS)
     number = cores() if workers is None else workers
     with ProcessPoolExecutor(number) if number else ThreadPoolExecutor(1) as pool:
         for setting in SETTINGS:
-            for level in (delta, None):
-                name = "unsafe" if level is None else f"safe at {level:g}"
+            kinds = [(name, delta) for name in EXPLORERS] + [("Algorithm 1", None)]
+            for kind, level in kinds:
+                name = f"{kind}, {'unsafe' if level is None else f'safe at {level:g}'}"
                 runs = range(seed, seed + seeds)
-                work = pool.map(partial(explore, setting, level), runs, chunksize=4)
+                work = pool.map(partial(explore, setting, level, explorer=kind), runs, chunksize=4)
                 label = f"{setting.title}, {name}"
                 outings = list(track(work, label, quiet=as_json, total=seeds))
+                returns = [o.home for o in outings if o.home is not None]
                 rows.append(
                     {
                         "world": setting.title,
                         "explorer": name,
                         "runs": seeds,
                         "lost": sum(o.died for o in outings),
-                        "tiles seen (mean)": mean(len(set(o.path)) for o in outings),
+                        "not back": sum(not home for home in returns) if returns else None,
+                        "tiles seen (mean)": mean(
+                            len({*o.path} - {*np.flatnonzero(o.tiles.deadly).tolist()})
+                            for o in outings
+                        ),
                         "tiles to see": int((~outings[0].tiles.deadly).sum()),
                         "steps (mean)": mean(len(o.path) - 1 for o in outings),
                     }
                 )
+        trips = range(seed, seed + seeds // 20)
+        driven = pool.map(partial(ride, delta, 500), trips)
+        rides = list(track(driven, "taxi in unknown weather", quiet=as_json, total=len(trips)))
         starts = range(seed, seed + count)
         kept = list(pool.map(calibrate, SETTINGS, [delta] * count, [worlds] * count, starts))
     calibration = [
@@ -449,10 +464,22 @@ def toytext(
         }
         for c in kept
     ]
+    taxi = [
+        {
+            "weather": "rainy" if rainy else "dry",
+            "runs": len(mine),
+            "not back": sum(not r.home for r in mine),
+            "states seen (mean)": mean(r.states for r in mine),
+            "steps (mean)": mean(r.steps for r in mine),
+        }
+        for rainy in (False, True)
+        if (mine := [r for r in rides if r.rainy is rainy])
+    ]
     holds = all(c.lower >= delta for c in kept)
     titles = {"runs": "Runs in Gymnasium's worlds"}
+    titles["taxi"] = f"Ours with a taxi that is dry or rainy with equal probability, δ = {delta:g}"
     titles["calibration"] = f"Calibration: one plan in worlds drawn from the prior, δ = {delta:g}"
     verdict = "the safety level holds" if holds else "the safety level was not shown to hold"
-    found = {"runs": rows, "calibration": calibration, "holds": holds}
+    found = {"runs": rows, "taxi": taxi, "calibration": calibration, "holds": holds}
     show(found, titles, verdict, as_json)
     raise typer.Exit(0 if holds else 1)

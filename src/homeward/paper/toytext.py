@@ -1,25 +1,31 @@
 """Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether plans meet their level.
 
-The map is known; the effects of actions are not (see `kinds.tabular.world`). The study asks two
+The map is known; the effects of actions are not (see `kinds.tabular.world`). The study asks three
 questions. In Gymnasium's own worlds, how many explorers end in a hole or off the cliff, and how
 many tiles do they see? In worlds drawn from the prior, if one plan is followed until the recall and
-then its return policy, is the fraction that comes home at least δ?
+then its return policy, is the fraction that comes home at least δ? And how much does a taxi explore
+that does not know whether it rains, which slips?
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
+import gymnasium
 import numpy as np
 
-from homeward.beliefs import Visit
+from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.certificates.intervals import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
 from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
+from homeward.models import SparseMDP
+from homeward.planning.adaptive import set_of
+from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
@@ -27,9 +33,16 @@ from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld
-    from homeward.planning.explorer import End
+    from homeward.models import Model
+    from homeward.planning.explorer import End, Loop
 
 DISCOUNT = 0.99
+
+MAX_RETURN_STEPS = 10_000
+"""Largest number of steps of a return at the end of a run."""
+
+TAXI_START = 129
+"""State in which a taxi starts: at 1,1, with a passenger at a corner and another as destination."""
 
 SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)
 """Prior counts as after about fifty trials on firm ground that all went ahead."""
@@ -63,6 +76,7 @@ class Outing:
     path: tuple[int, ...]  # states, from the start
     died: bool  # whether it ended in a hole or off the cliff
     end: End
+    home: bool | None  # whether the way home that was held at the end led home; None without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +90,108 @@ class Calibration(ReturnCount):
     leaves: bool  # whether the plan ever leaves the start
 
 
-def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
-    """Explore a world with Algorithm 1 and level `delta`; None for no criterion."""
+EXPLORERS: dict[str, dict[str, object]] = {
+    "Algorithm 1": {"algorithm": "paper"},
+    "ours": {},
+    "ours, sampled": {"confidence": 0.999},
+    "ours, sampled, lots": {"confidence": 0.999, "lots": True},
+}
+"""The explorers by name, with their keys of `ToyTextConfig`."""
+
+
+def explore(
+    setting: Setting, delta: float | None, seed: int, explorer: str = "Algorithm 1"
+) -> Outing:
+    """Explore a world with level `delta`; None for no criterion."""
     given = {"world": setting.world, "prior": setting.prior, "delta": delta, "seed": seed}
-    config = checked(ToyTextConfig, {**given, "algorithm": "paper"}, setting.title)
+    config = checked(ToyTextConfig, {**given, **EXPLORERS[explorer]}, setting.title)
     setup = make(config)
     world = cast("ToyTextWorld", setup.world)
     path = [world.state]
-    explorer = play(setup, lambda _, step: path.append(step.state))
+    loop = play(setup, lambda _, step: path.append(step.state))
+    assert loop.end is not None
+    return Outing(world.tiles, tuple(path), world.died, loop.end, _returns(loop, world))
+
+
+def _returns(loop: Loop, world: ToyTextWorld) -> bool | None:
+    """Return whether the way home that a run holds at its end leads home; None if it holds none."""
+    if loop.held is None or not loop.held.accounts:
+        return None
+    way = loop.held.accounts[0].way
+    for _ in range(MAX_RETURN_STEPS):
+        if world.state == loop.start or world.ended or way[world.state] < 0:
+            break
+        world.act(int(way[world.state]))
+    return world.state == loop.start and not world.ended
+
+
+@dataclass(frozen=True, slots=True)
+class Ride:
+    """Result of one exploration by a taxi in unknown weather."""
+
+    rainy: bool
+    states: int  # number of states seen
+    steps: int
+    end: End
+    home: bool  # whether the way home that was held at the end led home
+
+
+def ride(delta: float, limit: int, seed: int) -> Ride:
+    """Explore Gymnasium's Taxi, which is dry or rainy with equal probability; then return.
+
+    A delivery ends the episode, so no state can be returned to from it.
+    """
+    dry, wet = (_taxi(rainy=rainy) for rainy in (False, True))
+    rng = np.random.default_rng(seed)
+    rainy = bool(rng.random() < 0.5)
+    world = DrawnWorld(wet if rainy else dry, TAXI_START, rng)
+    planner = Planner(RMax(), [ReturnHome(delta)])
+    explorer = Explorer(planner, FiniteBelief([dry, wet]), world)
+    seen = {world.state, *(step.state for step in explorer.explore(limit))}
+    belief: Any = explorer.belief
+    account = explorer.held.accounts[0]
+    for _ in range(MAX_RETURN_STEPS):
+        if world.state == TAXI_START or world.ended:
+            break
+        policy = account.policies.get(set_of(belief), account.way)
+        belief = belief.update(world.act(int(policy[world.state])))
     assert explorer.end is not None
-    return Outing(world.tiles, tuple(path), world.died, explorer.end)
+    home = world.state == TAXI_START and not world.ended
+    return Ride(rainy, len(seen), explorer.steps, explorer.end, home)
+
+
+class DrawnWorld:
+    """A world that behaves like a model."""
+
+    def __init__(self, model: Model, start: int, rng: np.random.Generator) -> None:
+        self.model, self.state, self.rng, self.ended = model, start, rng, False
+
+    def look(self) -> Visit:
+        """Return the current state."""
+        return Visit(self.state)
+
+    def act(self, action: int) -> Transition:
+        """Take an action; return the transition."""
+        before, ahead = self.state, self.model.row(self.state, action).cumsum()
+        chance = self.rng.random()
+        if chance >= ahead[-1]:
+            self.ended = True
+            return Transition(before, action, None)
+        self.state = int(np.searchsorted(ahead, chance, side="right"))
+        return Transition(before, action, self.state)
+
+
+@lru_cache
+def _taxi(*, rainy: bool) -> SparseMDP:
+    """Return the model of Gymnasium's Taxi; what ends an episode is missing from its rows."""
+    env: Any = gymnasium.make("Taxi-v4", is_rainy=rainy).unwrapped
+    table = env.P
+    rows = np.zeros((len(table), len(table[0]), len(table)))
+    for s, actions in table.items():
+        for a, outcomes in actions.items():
+            for probability, there, _, done in outcomes:
+                rows[s, a, there] += 0.0 if done else probability
+    return SparseMDP.from_dense(rows)
 
 
 def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibration:

@@ -44,6 +44,9 @@ HASTE = 1e-4
 MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10
 """Limits of value iteration when a way home is chosen."""
 
+MAX_DENSE = 10_000
+"""Largest number of entries of a full matrix whose sweeps are faster than sparse ones."""
+
 LEAST_LINK = 2.0**-53
 """Transitions less likely than this can't be told from 0 by a linear solve, and are ignored."""
 
@@ -56,8 +59,9 @@ def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> 
     the other one, however often it is tried.
     """
     value = at_home.astype(np.float64)
+    rows = transitions.toarray() if closed.size * len(at_home) <= MAX_DENSE else transitions
     for _ in range(MAX_SWEEPS):
-        ahead = (1.0 - HASTE) * (transitions @ value).reshape(closed.shape)
+        ahead = (1.0 - HASTE) * (rows @ value).reshape(closed.shape)
         ahead[closed] = 0.0
         better = np.where(at_home, 1.0, ahead.max(axis=1))
         settled = float((better - value).max()) <= SWEEP_TOLERANCE

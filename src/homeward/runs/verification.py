@@ -19,6 +19,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
@@ -134,7 +135,7 @@ def _judge_run(
         note = "this run has no safety level, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
         note = f"the risk budget is not audited: {UNCORRECTED}"
-    elif (why := why_not_auditable(setup.belief)) is not None:
+    elif setup.planner.sampled is None and (why := why_not_auditable(setup.belief)) is not None:
         note = f"every step was planned again, but the risk budget is not audited, since {why}"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
@@ -153,7 +154,7 @@ def _judge_run(
             yield record, belief
             belief = belief.update(observation)
 
-    homes = audit(claims, steps())
+    homes = (audit if setup.planner.sampled is None else audit_sampled)(claims, steps())
     return RecordedPlan(record, None, tuple(strange), verdict, homes)
 
 

@@ -51,7 +51,7 @@ def test_the_table_names_its_columns() -> None:
 
 
 def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> None:
-    small = ["--worlds", "200", "--plans", "3", "--runs", "2"]
+    small = ["--worlds", "200", "--plans", "3", "--runs", "2", "--sampled", "1"]
     result = CliRunner().invoke(app, ["check", "calibration", *small, "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
@@ -87,7 +87,7 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(calibration, "examine", broken)
     monkeypatch.setattr(calibration, "calibrate_runs", broken)
-    result = CliRunner().invoke(app, ["check", "calibration"])
+    result = CliRunner().invoke(app, ["check", "calibration", "--sampled", "0"])
     assert result.exit_code == 1
     assert "29 of 29 claims are refuted" in result.stdout
     assert "mean bound" in result.stdout

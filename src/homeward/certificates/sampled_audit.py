@@ -1,0 +1,129 @@
+"""Audit of a run whose risk was estimated in drawn worlds.
+
+Before and after each step a run holds a return policy. In one world, a step lowers the probability
+of coming home by d = W_before(s) − Σ_t P[s, a, t] W_after(t), and c = E[d] over the belief is the
+risk that the step had to spend. The referee draws worlds of its own for every step, and evaluates
+the recorded policies by elimination, in code of its own. Let D = Σ d and V = Σ d² over all worlds
+of all steps. By the inequality of ``docs/theory.md``, section 16, with 0 as every guess,
+
+    Pr(D − Σ c > (ln(1/α) + ψ(λ) V) / λ) ≤ α,      ψ(λ) = −ln(1 − λ) − λ.
+
+So Σ c is at least D less the right-hand side, with confidence 1 − α. A run that has spent less than
+that is refuted. The audit can't confirm an estimate; it says how much the run spent in its worlds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs import DirichletBelief
+from homeward.beliefs.dirichlet import END
+from homeward.certificates.budget_audit import BUDGET_TOLERANCE, changed
+from homeward.certificates.policy_values import dense_transitions
+from homeward.certificates.verdicts import HomeVerdict
+from homeward.solvers import GIVE_UP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.certificates.budget_audit import HomeClaim
+
+WORLDS = 500
+"""Number of worlds that the referee draws for each step."""
+
+DOUBT = 1e-3
+"""Largest probability that a run with correct estimates is refuted."""
+
+RATE = 0.5
+"""λ."""
+
+SEED = 20_000
+"""Seed of the referee's worlds."""
+
+
+def audit_sampled(
+    claims: Sequence[HomeClaim], steps: Iterable[tuple[Any, Belief]]
+) -> tuple[HomeVerdict, ...]:
+    """Return one verdict per home; a step is its record and the belief before it."""
+    rng, records = np.random.default_rng(SEED), 0
+    ways: list[IntArray | None] = [None] * len(claims)
+    total, squares, kept = np.zeros((3, len(claims)))
+    reasons: list[list[str]] = [[] for _ in claims]
+    for step, belief in steps:
+        rows = _rows(belief, rng)
+        records += 1
+        for k, claim in enumerate(claims):
+            shape = rows.shape[1:3]
+            try:
+                before = ways[k]
+                drops = np.zeros(len(rows))
+                if before is None:
+                    nothing = np.full(shape[0], GIVE_UP)
+                    before = changed(nothing, step.holding["opened"][k], shape)
+                    drops += 1.0 - _returning(rows, before, claim)[:, step.state]
+                after = changed(before, step.holding["ways"][k], shape)
+                spent = float(step.holding["spent"][k])
+            except (KeyError, TypeError, ValueError, IndexError) as cause:
+                reasons[k].append(f"step {step.step}: the record can't be read ({cause})")
+                continue
+            ahead = _returning(rows, after, claim)
+            drops += _returning(rows, before, claim)[:, step.state]
+            drops -= (rows[:, step.state, step.action, :-1] * ahead).sum(axis=1)
+            total[k] += drops.mean()
+            squares[k] += float((drops**2).sum())
+            ways[k], kept[k] = after, 1.0 - spent
+            growth = -math.log1p(-RATE) - RATE
+            margin = (math.log(1.0 / DOUBT) + growth * squares[k]) / (RATE * len(rows))
+            if total[k] - margin > spent + BUDGET_TOLERANCE:
+                reasons[k].append(
+                    f"step {step.step}: {spent:.6g} is spent, but in the referee's worlds at least "
+                    f"{total[k] - margin:.6g} (confidence {1.0 - DOUBT:g})"
+                )
+            if spent > 1.0 - claim.level + 2.0 * BUDGET_TOLERANCE:
+                reasons[k].append(f"step {step.step}: {spent:.6g} is spent, more than the budget")
+    return tuple(
+        HomeVerdict(c.name, c.level, kept[k], total[k], records, tuple(reasons[k][:5]), WORLDS)
+        for k, c in enumerate(claims)
+    )
+
+
+def _rows(belief: Any, rng: np.random.Generator) -> FloatArray:
+    """Return the transitions [n, S, A, S + 1] of drawn worlds; the last column ends the process."""
+    if not isinstance(belief, DirichletBelief):
+        worlds = np.array([dense_transitions(belief.sample(rng)) for _ in range(WORLDS)])
+        missing = 1.0 - worlds.sum(axis=3, keepdims=True)
+        return np.append(worlds, np.where(missing > 1e-12, missing, 0.0), axis=3)
+    shares = belief.draws(rng, WORLDS)
+    states, actions, outcomes = belief.outcomes.shape
+    rows = np.zeros((WORLDS, states, actions, states + 1))
+    for s, a, o in np.ndindex(states, actions, outcomes):
+        there = int(belief.outcomes[s, a, o])
+        rows[:, s, a, states if there == END else there] += shares[:, belief.kinds[s, a], o]
+    return rows
+
+
+def _returning(rows: FloatArray, policy: IntArray, claim: HomeClaim) -> FloatArray:
+    """Return the probability [n, S] of coming home by a policy, without subtractions."""
+    states = len(policy)
+    walk = rows[:, np.arange(states), np.maximum(policy, 0)].copy()  # [n, S, S + 1]
+    walk[:, policy == GIVE_UP] = 0.0
+    homes = sorted(claim.homes)
+    inner = [s for s in range(states) if s not in claim.homes]
+    for k in inner:
+        walk[:, k, k] = 0.0
+        leaving = walk[:, k].sum(axis=1)
+        walk[:, k] /= np.where(leaving > 0.0, leaving, 1.0)[:, None]
+        walk[leaving == 0.0, k, states] = 1.0
+        into = walk[:, inner, k].copy()
+        into[:, inner.index(k)] = 0.0
+        walk[:, inner] += into[:, :, None] * walk[:, None, k]
+        walk[:, [s for s in inner if s != k], k] = 0.0
+    value = np.zeros((len(rows), states))
+    value[:, homes] = 1.0
+    value[:, inner] = walk[:, inner][:, :, homes].sum(axis=2)
+    return value
