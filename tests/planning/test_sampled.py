@@ -260,3 +260,13 @@ def test_moves_have_no_sampled_certificates() -> None:
     guide = Guide(Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled()), 0)
     with pytest.raises(InvalidProblemError, match="for general models"):
         guide.open(FiniteBelief([moves]).update(Visit(0)))
+
+
+def test_a_way_home_in_one_world_of_many_is_not_lost() -> None:
+    shut, ajar = (np.array([[[1.0, 0.0]], [[p, 1.0 - p]]]) for p in (0.0, 1.0))
+    worlds = [SparseMDP.from_dense(rows) for rows in (shut, ajar)]
+    for weight, lost in ((1e-5, False), (0.0, True)):
+        belief = Opaque(FiniteBelief(worlds, np.array([1.0 - weight, weight])))
+        ledger, model = Ledger("home", HOME, 0.0), belief.mean().sparse()
+        found = sampled_returns(Sampled(worlds=50), belief, model, ledger, 0, None, 1)
+        assert found.lost is lost  # none of the drawn worlds has a way home

@@ -79,7 +79,7 @@ def returns_of(
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
     at_home = mask_of(model.states, ledger.homes)
     ways = [policy] if account is None else [account.way, policy]
-    lost = not any(_reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
+    lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     spent = 1.0 - float(value[state]) if account is None else account.spent
     return Returns(Account(frozen(policy), spent), value, charge, lost)
 
@@ -148,7 +148,7 @@ def _returns_after(
     return found
 
 
-def _reaches(
+def reaches(
     transitions: csr_array, actions: int, policy: IntArray, at_home: BoolArray
 ) -> BoolArray:
     """Return the mask [S] of states from which a policy may reach home; see `LEAST_LINK`."""

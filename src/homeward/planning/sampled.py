@@ -35,6 +35,7 @@ from homeward.errors import InvalidProblemError
 from homeward.planning.adaptive import quick_way
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account, Tally
+from homeward.planning.returns import reaches
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ def sampled_returns(
         charge[state, a] = guesses[a] + more
         chosen.append(ways[k])
     charge[np.abs(charge) <= LEAST_CHARGE] = 0.0
-    lost = not any(v[:, state].any() for v in values)
+    lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     given = sampled, belief, at_home, home, state, account, value, charge, lost
     return SampledReturns(*given, guesses, tuple(chosen))
 
