@@ -61,6 +61,14 @@ def test_it_tells_where_a_later_version_differs() -> None:
     assert first.changes_to(third) is None
 
 
+def test_a_lent_array_can_be_written_to_and_is_held_like_others() -> None:
+    first = Shared(np.zeros(4))
+    lent = first.lend()
+    assert lent.flags.writeable
+    second = first.changed(np.array([0]), 1.0)
+    assert (lent[0], second.lend()[0], first.lend()[0]) == (0.0, 1.0, 0.0)
+
+
 def test_older_versions_keep_at_most_a_second_array_alive() -> None:
     first = version = Shared(np.zeros(8))
     for k in range(40):

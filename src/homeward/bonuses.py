@@ -277,11 +277,11 @@ class InformationGain(_Measuring):
         would see no more than the first, then counts nothing.
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
-        amount, known = belief.variance, (np.nan, np.nan)
+        known = np.nan, np.nan
         if hasattr(belief, "gain_left"):  # its variance is 0 in blocked cells
-            known = belief.gain_left(float(weight.max()))
+            amount, known = belief.lent_variance(), belief.gain_left(float(weight.max()))
         else:
-            amount = np.where(belief.blocked, 0.0, amount)
+            amount = np.where(belief.blocked, 0.0, belief.variance)
         more: dict[str, Any] = {}
         if self.sensor.mast is not None:
             ground = belief.surface.reshape(belief.shape)
@@ -291,7 +291,7 @@ class InformationGain(_Measuring):
         looks = Looks.of(belief.shape, offsets, weight, np.empty(0), True, **more)
         remaining, largest = known
         remaining += float(looks.visit.sum())
-        return looks._replace(amount=frozen(amount), remaining=remaining, largest=largest)
+        return looks._replace(amount=amount, remaining=remaining, largest=largest)
 
 
 def unit_of(bonus: Bonus) -> str | None:

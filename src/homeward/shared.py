@@ -110,6 +110,16 @@ class Shared:
                 flat[version._at] = version._overwritten
             return frozen(array)
 
+    def lend(self) -> NDArray[Any]:
+        """Return the array for compiled searches, which must not write to it.
+
+        A read-only array has another type, for which they would be compiled again.
+        """
+        with _LOCK:
+            if self._buffer is None or not self._buffer.flags.writeable:
+                return self.read().copy()
+            return self._buffer.view()
+
     def at(self, indices: IntArray) -> NDArray[Any]:
         """Return the entries at flat indices [n], ascending."""
         with _LOCK:

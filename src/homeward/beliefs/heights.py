@@ -486,6 +486,11 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         surface: FloatArray = version.read()
         return surface
 
+    def lent_variance(self) -> FloatArray:
+        """Return `variance` for compiled searches; see `Shared.lend`."""
+        variance: FloatArray = self.__dict__["_sources"]["variance"].lend()
+        return variance
+
     def gain_left(self, weight: float) -> tuple[float, float]:
         """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance."""
         (before, sums), cells = self.__dict__.get("_sums", ((None, None), ()))
