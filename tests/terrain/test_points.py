@@ -49,7 +49,8 @@ LINE = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
     [
         (collection(), "it contains no point"),
         (LINE, "it is a LineString, expected a Point or a MultiPoint"),
-        (collection(point(weight=-1)), "feature 1 has the weight -1, expected a number from 0"),
+        (collection(point(weight=-1)), "feature 1 has the weight -1, expected a number above 0"),
+        (collection(point(weight=0)), "feature 1 has the weight 0, expected a number above 0"),
         (collection(point(weight="high")), "has the weight 'high'"),
         (collection(point(weight=True)), "has the weight True"),
         (collection(point(weight=1e9)), "has the weight 1000000000.0"),

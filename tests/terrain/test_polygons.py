@@ -311,6 +311,7 @@ def test_longitudes_and_latitudes_are_brought_to_the_terrains_map(tmp_path: Path
     [
         (7, MARS, "its crs member does not name a coordinate system"),
         ("urn:of:nothing", MARS, "can't be transformed from urn:of:nothing to the map of hills"),
+        (CRS84, MARS, "the two are of different bodies, .*: give longitudes [^{]*$"),
         (CRS84, None, "is in urn:ogc:def:crs:OGC:1.3:CRS84, but hills has no coordinate system"),
     ],
 )

@@ -40,8 +40,8 @@ AMOUNTS = {
     "seen": "{:.0%} of the squares seen",
     "reached": "{:.0%} of all squares that can be seen safely",
     "distance_m": "{:,.0f} m driven",
-    "cells_visited": "{:,} cells visited",
-    "tiles_visited": "{:,} tiles visited",
+    "cells_visited": "{:,} cell{s} visited",
+    "tiles_visited": "{:,} tile{s} visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
 """Texts for results that a kind may write, by key."""
@@ -119,7 +119,11 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     steps = facts["steps"]
     say(f"{steps:,} step{'s' * (steps != 1)} taken" if steps else "no step was taken")
     say(facts["why"])
-    words = [form.format(facts[name]) for name, form in AMOUNTS.items() if name in facts]
+    words = [
+        form.format(facts[name], s="s" * (facts[name] != 1))
+        for name, form in AMOUNTS.items()
+        if name in facts
+    ]
     if "stranded" in facts and safe is not None:
         lost = f"stranded: it can't return to {place_of(safe)}"
         words.insert(0, lost if facts["stranded"] else f"it can return to {place_of(safe)}")

@@ -39,7 +39,7 @@ def safemdp(
     run has none with probability δ, so that 1 − δ of the runs may have one. False claims are unsafe
     moves that are called safe.
 
-    The map is a NumPy file [rows, columns]. It is read, never stored.
+    The map is a NumPy file of rows and columns. It is read, never stored.
 
     If interrupted, run the same command again to resume.
 

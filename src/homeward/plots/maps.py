@@ -44,6 +44,10 @@ class Layout(NamedTuple):
     words: tuple[float, float, float] = (0.5, 0.06, 0.55)  # x as a fraction; offsets in y
     min_width: float = 4.6
 
+    def width(self, columns: int, side: float) -> float:
+        """Return the width of a figure with `columns` maps, each `side` inches wide."""
+        return max(columns * (self.left + side + self.gap) + self.edge, self.min_width)
+
 
 class MapPanel(Protocol):
     """One map with its texts."""
@@ -96,7 +100,7 @@ def draw_maps(
     below = [max(len(caption(panel)) for panel in row) for row in rows]
     head = layout.head[0] if title else layout.head[1]
     pitch = layout.left + wide_map + layout.gap
-    wide = max(columns * pitch + layout.edge, layout.min_width)
+    wide = layout.width(columns, wide_map)
     spoken = layout.line * (sum(above) + sum(below))
     between = (layout.over + layout.under) * len(rows)
     high = head + sum(tall) + spoken + between + layout.foot

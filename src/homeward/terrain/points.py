@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from homeward.terrain.polygons import Move
 
 Target: TypeAlias = tuple[float, float, float]
-"""x and y on the map, and a weight of 0 or more."""
+"""x and y on the map, and a weight: above 0, or 0 in older records."""
 
 MAX_TARGETS = 10_000
 MAX_WEIGHT = 1e6
@@ -46,9 +46,10 @@ def targets_from(value: Any) -> tuple[Target, ...]:
             raise InvalidInputError(f"{where} is a {kind}, expected a Point or a MultiPoint")
         weight = about.get("weight") if isinstance(about, dict) else None
         weight = 1.0 if weight is None else weight
-        if type(weight) not in (int, float) or not 0.0 <= weight <= MAX_WEIGHT:
+        if type(weight) not in (int, float) or not 0.0 < weight <= MAX_WEIGHT:
             raise InvalidInputError(
-                f"{where} has the weight {weight!r}, expected a number from 0 to {MAX_WEIGHT:g}"
+                f"{where} has the weight {weight!r}, expected a number above 0, "
+                f"{MAX_WEIGHT:g} at most"
             )
         if not isinstance(given, list):
             raise InvalidInputError(f"is not GeoJSON: {where} has no coordinates")

@@ -310,6 +310,7 @@ def _mover(name: str, cells: Georeference, what: str) -> Move:
             "without a crs member, in map coordinates of the terrain"
         )
     need_rasterio(f"{what} in {wkt_name(name)}")
+    from rasterio._err import CPLE_BaseError, CPLE_NotSupportedError
     from rasterio.crs import CRS
     from rasterio.errors import CRSError, RasterioError
     from rasterio.warp import transform
@@ -323,10 +324,16 @@ def _mover(name: str, cells: Georeference, what: str) -> Move:
                 return x, y
             east, north = transform(source, target, list(x), list(y))
             return east, north
-        except (CRSError, RasterioError, ValueError) as cause:
+        except (CRSError, RasterioError, CPLE_BaseError, ValueError) as cause:
+            reason = told(cause)
+            if isinstance(cause, CPLE_NotSupportedError):  # its message is a page of PROJJSON
+                reason = (
+                    "the two are of different bodies, or no transformation is known: give "
+                    "longitudes and latitudes of the terrain's own body (IAU_2015:49900 on Mars), "
+                    "or map coordinates of the terrain without a crs member"
+                )
             raise InvalidInputError(
-                f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: "
-                f"{told(cause)}"
+                f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: {reason}"
             ) from cause
 
     return move

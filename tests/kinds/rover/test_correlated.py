@@ -109,7 +109,7 @@ def test_on_driven_ground_a_move_works_if_the_slopes_error_is_within_its_margin(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"kernel": "1.5,20,1"}, "kernel needs belief correlated"),
+        ({"kernel": "1.5,20,1"}, "kernel needs belief correlated or unmapped"),
         ({"belief": "correlated", "error": "e.tif"}, "needs a single error"),
         ({"belief": "unmapped", "ground": "driven"}, "needs ground paper"),
         ({"belief": "correlated", "algorithm": "paper"}, "does not go with algorithm paper"),
@@ -120,9 +120,26 @@ def test_what_does_not_go_with_a_belief_is_named(values: dict[str, Any], message
         config_of(**values).check_use()
 
 
-@pytest.mark.parametrize("kernel", ["2,20,1", "1.5,20", "1.5,-3,1", "x"])
-def test_a_kernel_that_is_none_is_refused(kernel: str) -> None:
-    with pytest.raises(InvalidInputError, match="kernel"):
+@pytest.mark.parametrize("name", ["error", "error_length"])
+def test_an_error_that_the_kernel_replaces_is_refused(name: str) -> None:
+    config = config_of(belief="correlated", kernel="2.5,20,1", error=0.5, error_length=7.0)
+    config.check_use()  # as in the record of a run, where the kernel is filled in
+    with pytest.raises(InvalidInputError, match=f"{name} changes nothing with kernel"):
+        config.check_use(["belief", "kernel", name])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("2,20,1", "smoothness"),
+        ("1.5,20", "expected a smoothness"),
+        ("1.5,-3,1", "kernel: the length is -3 m"),
+        ("1.5,3,0", "kernel: the deviation is 0 m"),
+        ("x", "expected a smoothness"),
+    ],
+)
+def test_a_kernel_that_is_none_is_refused(kernel: str, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
         config_of(belief="correlated", kernel=kernel)
 
 

@@ -69,6 +69,17 @@ def test_each_panel_has_a_map_with_its_title_and_note() -> None:
     assert figure.texts[0].get_text() == "both"
 
 
+def test_a_long_legend_stays_inside_the_picture() -> None:
+    mask = np.ones(SHAPE, dtype=bool)
+    signs = {"obstacles": mask, "kept_out": mask, "targets": ((510.0, 890.0, 1.0),), "bases": (3,)}
+    figure = draw_terrain([panel(**signs, stranded=True)])
+    boxes = [legend.get_window_extent() for legend in figure.legends]
+    assert len(boxes) == 2
+    assert min(box.x0 for box in boxes) > 0.0
+    assert max(box.x1 for box in boxes) < figure.bbox.width
+    assert boxes[0].y1 < boxes[1].y0
+
+
 def test_the_same_data_gives_the_same_pixels() -> None:
     assert pixels(draw_terrain([panel()])) == pixels(draw_terrain([panel()]))
 

@@ -101,6 +101,19 @@ def test_the_way_home_of_every_step_fits_into_what_is_left(tmp_path: Path) -> No
         assert feature["properties"]["probability"] >= config.delta
 
 
+def test_the_way_home_of_every_step_takes_no_more_steps_than_allowed(tmp_path: Path) -> None:
+    ridge = np.zeros((40, 60))  # over it 6 steps lead to the base; the safest way around needs 16
+    ridge[:28] = 1.5 * np.clip(1.0 - np.abs(np.arange(60) - 32) / 5, 0.0, 1.0)
+    np.save(tmp_path / "ridge.npy", ridge)
+    ground = {"terrain": str(tmp_path / "ridge.npy"), "ground": "paper", "error": 0.02}
+    rover = {"climb": 20.0, "descend": 20.0, "sensor_range": 4.0, "start": [1, 3], "limit": 4}
+    run = explored(tmp_path, **ground, **rover, bases=[[1, 9]], back_within=7, delta=0.5)
+    assert write_ways(run, None, tmp_path / "ways.geojson") == 5
+    for feature in json.loads((tmp_path / "ways.geojson").read_text())["features"]:
+        assert feature["properties"]["moves"] <= 7
+        assert feature["properties"]["probability"] >= 0.5
+
+
 def test_a_forged_use_is_found(tmp_path: Path) -> None:
     run = explored(tmp_path, distance=60.0)
     records = list(run.records())

@@ -82,6 +82,10 @@ def _kernel_of(value: Any) -> Any:
             value = ()
     if isinstance(value, tuple) and (len(value) != 3 or value[0] not in (1.5, 2.5)):
         raise ValueError("expected a smoothness of 1.5 or 2.5, a length and a deviation")
+    if isinstance(value, tuple):
+        for what, part in zip(("length", "deviation"), value[1:], strict=True):
+            if isinstance(part, int | float) and not 1e-12 <= part <= 1e12:
+                raise ValueError(f"the {what} is {part:g} m, expected 1e-12 to 1e12")
     return value
 
 
@@ -262,15 +266,17 @@ class RoverConfig(SafeConfig):
         for name in ("energy_per_metre", "energy_per_climb"):
             if self.energy is None and name in explicit:
                 raise InvalidInputError(f"{named(name)} changes nothing without {named('energy')}")
-        self._check_belief(named)
+        self._check_belief(explicit, named)
         super().check_use(explicit, named)
 
-    def _check_belief(self, named: Named) -> None:
-        """Raise if keys do not go with the belief."""
+    def _check_belief(self, explicit: Collection[str], named: Named) -> None:
+        """Raise if keys do not go with the belief, or have no effect with it."""
         told = f"{named('belief')} {self.belief}"
         if self.belief == "independent":
             if self.kernel is not None:
-                raise InvalidInputError(f"{named('kernel')} needs {named('belief')} correlated")
+                raise InvalidInputError(
+                    f"{named('kernel')} needs {named('belief')} correlated or unmapped"
+                )
         elif isinstance(self.error, str):
             raise InvalidInputError(f"{told} needs a single {named('error')}, not a raster")
         elif self.belief == "unmapped" and self.is_driven:
@@ -278,6 +284,12 @@ class RoverConfig(SafeConfig):
                 f"{told} needs {named('ground')} paper: without a terrain model the ground between "
                 "the cells' centres is not known"
             )
+        for name in ("error", "error_length"):
+            if self.belief == "correlated" and self.kernel is not None and name in explicit:
+                raise InvalidInputError(
+                    f"{named(name)} changes nothing with {named('kernel')}, which gives the "
+                    "length and the deviation"
+                )
         if self.belief != "independent" and self.algorithm == "paper":
             raise InvalidInputError(
                 f"{told} does not go with {named('algorithm')} paper, whose bonus takes heights "

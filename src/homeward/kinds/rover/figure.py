@@ -18,6 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, withStroke
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.beliefs.heights import SHARP, entropy_reduction
@@ -64,6 +65,12 @@ INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 TARGET = "#ffd400"
 OBSTACLE, KEPT_OUT = "#7a0f3c", "#a8548c"
 GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
+KEY = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
+"""Style of the legend; lengths are in units of the font's size."""
+
+ROW = 0.2
+"""Height of a row of the legend, in inches."""
+
 LAYOUT = Layout(
     INK,
     left=0.62,
@@ -141,16 +148,18 @@ class Frame(NamedTuple):
 
 def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = "") -> Figure:
     """Draw runs side by side, row after row, with a legend below."""
+    beside = min(max(1, columns), len(panels))
+    signs = _signs(panels, LAYOUT.width(beside, _side(panels, beside))) if panels else []
     figure = draw_maps(
         panels,
         columns,
         title,
-        LAYOUT,
+        _with_room(signs),
         lambda columns: _side(panels, columns),
         lambda panel: _aspect(panel.cells),
         lambda axes, panel: _draw_map(axes, panel, _span(panels, panel)),
     )
-    _draw_key(figure, panels)
+    _draw_key(figure, panels, signs)
     return figure
 
 
@@ -236,17 +245,16 @@ class Scene:
         self._span = _span([panel], panel)
         side = 0.62 * _side([panel], 1)
         room = side * _aspect(panel.cells)
-        below = LAYOUT.under + LAYOUT.foot
-        self.film = film = FilmFigure(
-            LAYOUT.left + side + LAYOUT.gap, room + LAYOUT.under + 0.5 + LAYOUT.foot, INK, 0.28
-        )
+        beginning, wide = replace(panel, stranded=False), LAYOUT.left + side + LAYOUT.gap
+        signs = _signs([beginning], wide)
+        below = LAYOUT.under + _with_room(signs).foot
+        self.film = film = FilmFigure(wide, room + 0.5 + below, INK, 0.28)
         wide, high = film.wide, film.high
         box = (LAYOUT.left / wide, below / high, side / wide, room / high)
         axes = film.figure.add_axes(box)
-        beginning = replace(panel, stranded=False)
         self._image, self._end = _draw_map(axes, beginning, self._span)
         self._ways = [c for c in axes.collections if isinstance(c, LineCollection)]
-        _draw_key(film.figure, [beginning])
+        _draw_key(film.figure, [beginning], signs)
 
     def pictures(self, frames: Iterable[Frame]) -> Iterator[Any]:
         """Yield the pixels [height, width, 3] of each frame; few are in memory at a time."""
@@ -504,14 +512,18 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 
 
-def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
-    """Write the legend of colours and marks below the maps."""
+def _draw_key(
+    figure: Figure, panels: Sequence[TerrainPanel], signs: list[list[tuple[str, Any]]]
+) -> None:
+    """Write the legend of colours and the rows of `signs` below the maps."""
     wide, high = (float(side) for side in figure.get_size_inches())
     span = _span(panels, panels[0])
     same = all(panel.cells is panels[0].cells for panel in panels)
     width, height = 1.7, 0.3
     left = (0.5 * wide - 0.5 * width) / wide
-    axes = figure.add_axes((left, 0.47 / high, width / wide, height / high))
+    axes = figure.add_axes(
+        (left, (0.47 + ROW * (len(signs) - 1)) / high, width / wide, height / high)
+    )
     heights, saturations = np.meshgrid(
         np.linspace(span.low, span.high, 120), np.linspace(1.0, 0.0, 30)
     )
@@ -531,6 +543,17 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
         (-0.03, 0.15, grey, "right"),
     ):
         axes.text(x, y, said, ha=side, **words)
+    for row, shown in enumerate(reversed(signs)):
+        draw_key(figure, shown, 0.14 + ROW * row, **KEY)
+
+
+def _with_room(signs: list[list[tuple[str, Any]]]) -> Layout:
+    """Return the layout with room for the rows of `signs`."""
+    return LAYOUT._replace(foot=LAYOUT.foot + ROW * max(0, len(signs) - 1))
+
+
+def _signs(panels: Sequence[TerrainPanel], wide: float) -> list[list[tuple[str, Any]]]:
+    """Return the signs of the maps with their labels, in rows that fit into `wide` inches."""
     base = "base" if any(panel.bases for panel in panels) else "home"
     driven = any(panel.crossings is not None for panel in panels)
     signs: list[tuple[bool, str, Any]] = [
@@ -558,6 +581,15 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
             Rectangle((0, 0), 1, 1, color=KEPT_OUT),
         ),
     ]
-    shown = [(words, handle) for is_there, words, handle in signs if is_there]
-    room = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
-    draw_key(figure, shown, 0.14, **room)
+    size = KEY["fontsize"]
+    beside = size * sum(KEY[name] for name in ("handlelength", "handletextpad", "columnspacing"))
+    rows, used = list[list[tuple[str, Any]]](), math.inf
+    for is_there, label, handle in signs:
+        if is_there:
+            points = beside + float(TextPath((0.0, 0.0), label, size=size).get_extents().width)
+            if used + points > 72.0 * wide:
+                rows.append([])
+                used = 0.0
+            used += points
+            rows[-1].append((label, handle))
+    return rows

@@ -286,7 +286,8 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
     masks = [mask for mask in (obstacles, kept_out) if mask is not None]
     closed = np.logical_or.reduce(masks) if masks else None
     if closed is not None and closed.all():
-        keys = [key for key in ("obstacles", "keep_out") if getattr(config, key) is not None]
+        given = {"--obstacles": obstacles, "--keep-out": kept_out}
+        keys = [key for key, mask in given.items() if mask is not None]
         raise InvalidInputError(f"{' and '.join(keys)}: every pixel of {elevation.name} is closed")
     error = config.error if isinstance(config.error, float) else _error(config.error, elevation)
     if config.is_driven:

@@ -61,12 +61,13 @@ def ways_home(
 ) -> WaysHome:
     """Return the ways home from a state of a run; a home without a proven way has none.
 
-    Where the whole run is limited, the way is the one that is `held`, which keeps the limits.
+    Where the run or the way home is limited, the ways are those `held`, which keep the limits.
     """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
     probability, ways = np.ones(len(belief.height)), []
-    for home in homes_of(config, start, belief.shape[1]):
+    homes = homes_of(config, start, belief.shape[1])
+    for home in homes:
         found = solve_return(model, corrections.returning, np.array(home))
         probability = np.minimum(probability, found.value)
         if found.value[state] > 0.0:
@@ -74,14 +75,17 @@ def ways_home(
             while way[-1] not in home:
                 way.append(int(model.dest[way[-1], found.policy[way[-1]]]))
             ways.append((way, float(found.value[state])))
-    if held is not None and config.run_limits():
-        (home,), edges = homes_of(config, start, belief.shape[1]), held.accounts[0].way
-        way, risk, blocked = [state], 0.0, belief.blocked_probability()
-        while way[-1] not in home and edges[way[-1]] >= 0:
-            edge = way[-1], int(edges[way[-1]])
-            risk += float(blocked[edge])
-            way.append(int(model.dest[edge]))
-        ways = [(way, 1.0 - risk)] if way[-1] in home and risk < 1.0 else []
+    if held is not None and (config.run_limits() or config.back_within is not None):
+        ways, blocked = [], belief.blocked_probability()
+        # The accounts with the limits are the last ones, in the order of the homes.
+        for home, account in zip(homes, held.accounts[-len(homes) :], strict=True):
+            way, risk = [state], 0.0
+            while way[-1] not in home and account.way[way[-1]] >= 0:
+                edge = way[-1], int(account.way[way[-1]])
+                risk += float(blocked[edge])
+                way.append(int(model.dest[edge]))
+            if way[-1] in home and risk < 1.0:
+                ways.append((way, 1.0 - risk))
     return WaysHome(probability, ways)
 
 
