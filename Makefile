@@ -30,6 +30,7 @@ check: $(READY)  ## the laws behind the planner on random problems, each on a sm
 	$(BIN)/python -m lab check conservative --beliefs 2 --worlds 50
 	$(BIN)/python -m lab check ground --grounds 1 --steps 40
 	$(BIN)/python -m lab check interrupt --tries 6
+	$(BIN)/python -m lab check locality --runs 10 --limit 30
 	$(BIN)/python -m lab check progress --runs 40 --steps 300 --study $$(mktemp -d)/progress.sqlite
 
 bench: $(READY)  ## times and ratios against peers, each on a small sample
@@ -37,6 +38,8 @@ bench: $(READY)  ## times and ratios against peers, each on a small sample
 	$(BIN)/python -m lab bench scale --largest 110000 --steps 50
 	$(BIN)/python -m lab bench peers --small
 	$(BIN)/python -m lab bench loops --steps 200
+	$(BIN)/python -m lab bench run --steps 100 --seeds 1
+	$(BIN)/python -m lab bench correlated --steps 50
 	$(BIN)/python -m lab bench grid --steps 100
 	$(BIN)/python -m lab bench criteria --steps 10 --terrains 2
 

@@ -79,7 +79,10 @@ EVALUATORS = {
 
 def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:
     """Return what is known of the way home over a whole run, and whether it is proven."""
-    said = f"at any recall it can return with probability at least {math.floor(kept * 1e4) / 1e4:g}"
+    said = (
+        f"at any recall it can return with probability at least {math.floor(kept * 1e4) / 1e4:g}, "
+        "over worlds drawn from the prior"
+    )
     if evaluator == "sampled" and confidence is not None:
         return (
             f"Estimated, not proven: {said} ({worlds:,} worlds drawn from the belief for each "

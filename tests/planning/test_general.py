@@ -193,3 +193,31 @@ def test_a_held_way_home_that_is_better_is_kept() -> None:
     again = returns_of(belief, model, ledger, first.account, 2, None)
     assert again.value[2] >= first.value[2]
     assert again.account.spent == first.account.spent
+
+
+@pytest.mark.parametrize("doubt", [0.047, 0.0476, 0.048, 0.049])
+def test_an_action_that_takes_nearly_all_of_the_budget_is_taken(doubt: float) -> None:
+    def world(bridge: str) -> SparseMDP:
+        return SparseMDP.from_names(
+            {
+                "ledge": {"walk": "valley", "wait": "ledge"},
+                "valley": {"back": bridge, "wait": "valley"},
+            }
+        )
+
+    worlds = [world("ledge"), world("valley")]
+    belief = FiniteBelief(worlds, np.array([1.0 - doubt, doubt]))
+    guide = Guide(Planner(RMax(), [ReturnHome(0.95)]), 0)
+    plan = guide.decide(belief.update(Visit(0)), 0, guide.open(belief.update(Visit(0)))).plan
+    assert plan is not None
+    assert plan.action_name(plan.action) == "walk"
+
+
+@pytest.mark.parametrize("leaving", [1e-3, 1e-9, 1e-12, 3e-14])
+def test_a_way_home_that_takes_very_long_keeps_its_digits(leaving: float) -> None:
+    stay = [[[1.0, 0.0, 0.0]], [[leaving / 2, 1.0 - leaving, leaving / 2]], [[0.0, 0.0, 1.0]]]
+    belief = FiniteBelief([SparseMDP.from_dense(stay)])
+    ledger = Ledger("home", np.zeros(1, np.int64), 0.4)
+    found = returns_of(belief, belief.mean().sparse(), ledger, None, 1, None)
+    assert found.value[1] == pytest.approx(0.5, abs=2e-14)
+    assert found.value[1] <= 0.5

@@ -68,12 +68,15 @@ def audit_sampled(
                     drops += 1.0 - _returning(rows, before, claim)[:, step.state]
                 after = changed(before, step.holding["ways"][k], shape)
                 spent = float(step.holding["spent"][k])
+                tallies = step.holding.get("sampled", ())
+                chance = float(tallies[k][3]) if tallies and len(tallies[k]) > 3 else 1.0
             except (KeyError, TypeError, ValueError, IndexError) as cause:
                 reasons[k].append(f"step {step.step}: the record can't be read ({cause})")
                 continue
             ahead = _returning(rows, after, claim)
             drops += _returning(rows, before, claim)[:, step.state]
             drops -= (rows[:, step.state, step.action, :-1] * ahead).sum(axis=1)
+            drops *= chance  # below 1 if the action was taken by lot
             total[k] += drops.mean()
             squares[k] += float((drops**2).sum())
             ways[k], kept[k] = after, 1.0 - spent

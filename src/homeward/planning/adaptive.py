@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
 from homeward.solvers import GIVE_UP
+from homeward.solvers.folding import missing_mass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,6 +123,7 @@ class Worlds:
         self.chance = np.zeros((len(worlds), len(every)))  # [M, N]
         for chance, key, world in zip(self.chance, keys, worlds, strict=True):
             np.add.at(chance, np.searchsorted(every, key), world.data)
+        self.ends = np.array([missing_mass(world.tocsr()) for world in worlds])  # [M, S·A]
         self.bits = [1 << int(label) for label in belief.labels[possible]]
         self.adapts = len(worlds) <= MAX_WORLDS and max(self.bits) < 2**62
         bits = np.array(self.bits if self.adapts else [0] * len(worlds), np.int64)
@@ -182,7 +184,7 @@ class Worlds:
             policy = policies[subset] = choose(worlds, stays, done)
             value = values[subset] = np.zeros((len(worlds), self.states))
             for m in np.flatnonzero(worlds):
-                value[m] = self._reaching(policy, np.where(stays, self.chance[m], 0.0), done[m])
+                value[m] = self._reaching(policy, int(m), stays, done[m])
         # Here `goes_to` and the values of all smaller sets are those of the whole set.
         ahead = done + np.where(stays, self.chance * value[:, self.there], 0.0)
         after: FloatArray = np.zeros(self.states * self.actions)
@@ -190,16 +192,20 @@ class Worlds:
         after = after.reshape(self.states, self.actions)
         return Way(policies if len(policies) > 1 else {}, policy, self.weights @ value, after)
 
-    def _reaching(self, policy: IntArray, onward: FloatArray, done: FloatArray) -> FloatArray:
+    def _reaching(
+        self, policy: IntArray, world: int, stays: BoolArray, done: FloatArray
+    ) -> FloatArray:
         """Return the probability [S] of coming home in one world under a policy of one set.
 
-        Transitions lead on with probability `onward` [N], or come home in the end with `done` [N].
+        Transitions that do not leave the set lead on (`stays` [N]); after the others the explorer
+        comes home with probability `done` [N], that of the transition included.
         """
         states, moving = self.states, (policy != GIVE_UP) & ~self.at_home
         here = moving[self.row // self.actions]
         here &= self.row % self.actions == policy[self.row // self.actions]
         source, there = self.row[here] // self.actions, self.there[here]
-        onward, done = onward[here], done[here]
+        chance, done = self.chance[world, here], done[here]
+        onward = np.where(stays[here], chance, 0.0)
         home = self.at_home[there]
         into = np.bincount(source, done + np.where(home, onward, 0.0), states)
         links = csr_array((np.where(home, 0.0, onward), (source, there)), (states, states))
@@ -210,9 +216,15 @@ class Worlds:
             if (more == reaches).all():
                 break
             reaches = more
+        ends = self.ends[world][np.arange(states) * self.actions + np.maximum(policy, 0)]
+        away = np.where(source == there, chance - onward, chance)
+        leaving = ends + np.bincount(source, away, states)
         value = self.at_home.astype(np.float64)
         active = np.flatnonzero(reaches)
         if len(active):
-            system = eye_array(len(active)) - links[active][:, active]
+            among = links[active][:, active]
+            among.setdiag(0.0)
+            # Leaving is a sum, not 1 − staying: a chance of 1e-12 then keeps its digits.
+            system = diags_array(leaving[active]) - among
             value[active] = np.clip(spsolve(system.tocsc(), into[active]), 0.0, 1.0)
         return value

@@ -132,10 +132,12 @@ class GeneralSearch:
             chosen[state] = action
             return chosen
 
-        chance = min(1.0, LOT_SHARE / max(share[state, action], LOT_SHARE))
+        chance, sampled = 1.0, planner.sampled
+        tally = held.accounts[0].tally if held.accounts else None
+        if sampled is not None and sampled.lots and tally and share[state, action] > 1.0:
+            chance = float(LOT_SHARE / share[state, action])
         paid = tuple(returns.pay(state, action, chance) for returns in found)
-        sampled, tally = planner.sampled, held.accounts[0].tally if held.accounts else None
-        if chance < 1.0 and not (sampled and tally and sampled.wins(tally, chance)):
+        if sampled is not None and tally and not sampled.wins(tally, chance):
             return None, held.accounts, limit
         for ledger, returns, account in zip(ledgers, found, paid, strict=True):
             if account.spent > ledger.budget and not returns.lost:  # only if it is sampled

@@ -31,6 +31,7 @@ class Tally(NamedTuple):
     total: float = 0.0  # sum of the estimated charges
     spread: float = 0.0  # sum of squared errors of guesses, over all worlds
     draws: int = 0  # number of estimates, each in fresh worlds
+    chance: float = 1.0  # probability with which the last action was taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +164,8 @@ class Held:
                 account = old.after(where, told, float(spent), used=tuple(map(float, used)))
                 accounts.append(account)
             for k, tally in enumerate(value.get("sampled", ())):
-                total, spread, draws = tally
-                found_tally = Tally(float(total), float(spread), int(draws))
+                total, spread, draws, *chance = tally
+                found_tally = Tally(float(total), float(spread), int(draws), *map(float, chance))
                 accounts[k] = replace(accounts[k], tally=found_tally)
             for k, policies in enumerate(value.get("policies", ())):
                 found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}

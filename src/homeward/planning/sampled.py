@@ -88,8 +88,10 @@ class Sampled:
         error = InvalidProblemError
         if not 0.0 < number(self.confidence, "the confidence", error) < 1.0:
             raise error(f"the confidence is {self.confidence:g}, expected 0 < confidence < 1")
-        if self.worlds < 1 or self.seed < 0:
-            raise error("sampled certificates need 1 or more worlds and a seed of 0 or more")
+        for name, least in (("worlds", 1), ("seed", 0)):
+            count = getattr(self, name)
+            if not isinstance(count, int) or isinstance(count, bool) or count < least:
+                raise error(f"{name} is {count!r}, expected a whole number of {least} or more")
 
     def margin(self, spread: float) -> float:
         """Return the margin of the sum of all estimates; `spread` is V over all worlds."""
@@ -116,7 +118,7 @@ class Sampled:
         guesses = np.clip(before / (PLAN_WORLDS + np.arange(len(drops))), 0.0, 1.0)
         spread = share**2 * float(((drops - guesses) ** 2).sum())
         total = tally.total + share * float(drops.mean())
-        return Tally(total, tally.spread + spread, tally.draws + 1)
+        return Tally(total, tally.spread + spread, tally.draws + 1, share)
 
     def wins(self, tally: Tally, chance: float) -> bool:
         """Return whether a lot that wins with probability `chance` has won."""

@@ -69,8 +69,9 @@ class ReturnBefore:
         check_level(self.delta)
         if self.within is not None:
             object.__setattr__(self, "within", check_steps(self.within, "the return"))
-        if not self.allowances:
-            raise error("nothing is limited: give an allowance, or use ReturnHome")
+        if isinstance(self.allowances, Allowance) or not self.allowances:
+            raise error("allowances must be a tuple of one or more; without any, use ReturnHome")
+        object.__setattr__(self, "allowances", tuple(self.allowances))
         for allowance in self.allowances:
             if not 0.0 < number(allowance.amount, "the allowance", error) < np.inf:
                 raise error(f"the allowance is {allowance.amount:g}, expected above 0 and finite")

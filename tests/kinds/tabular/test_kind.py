@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from homeward.errors import InvalidInputError
+from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.paper.toytext import SETTINGS, explore
 from homeward.planning.explorer import End
 from homeward.runs import Run
+from homeward.runs.config import checked
 from homeward.runs.verification import plan_of_step
 
 if TYPE_CHECKING:
@@ -123,3 +125,9 @@ def test_a_key_that_would_change_nothing_is_refused(
     with pytest.raises(InvalidInputError, match=f"^{message}"):
         Run.create(tmp_path / "run", "toytext", config)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_doubt_that_exceeds_the_level_from_the_start_is_refused() -> None:
+    config = checked(ToyTextConfig, {"confidence": 0.9, "delta": 0.95}, "run")
+    with pytest.raises(InvalidInputError, match="give a higher confidence or more worlds"):
+        config.check_use()

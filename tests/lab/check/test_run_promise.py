@@ -8,7 +8,7 @@ import pytest
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves, SparseMDP
-from homeward.planning import general, ledger
+from homeward.planning import guide, ledger
 from homeward.planning.graph import with_way
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.planner import Planner
@@ -55,7 +55,7 @@ def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.Monkey
         found = returns_of(*given)
         return found._replace(charge=0.5 * found.charge)
 
-    monkeypatch.setattr(general, "returns_of", half)
+    monkeypatch.setattr(guide, "returns_of", half)
     rows = [[[1.0, 0.0, 0.0], [0.0, 0.8, 0.2]], [[1.0, 0.0, 0.0]] * 2, [[0.0, 0.0, 1.0]] * 2]
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
     found = examine(Case("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))

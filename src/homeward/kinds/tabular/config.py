@@ -93,3 +93,13 @@ class ToyTextConfig(Config):
             raise InvalidInputError(f"{named('confidence')} needs a safety level")
         elif self.algorithm == "paper":
             raise InvalidInputError(f"{named('confidence')} needs {named('algorithm')} rate")
+        sampled = self.sampled()
+        if sampled is not None and self.delta is not None:
+            least = 1.0 - sampled.confidence + sampled.margin(0.0)
+            if least > 1.0 - self.delta:
+                raise InvalidInputError(
+                    f"{named('confidence')} {sampled.confidence:g} with {self.worlds} worlds "
+                    f"leaves a doubt of {least:.2g}, more than the {1.0 - self.delta:.2g} that "
+                    f"{named('delta')} {self.delta:g} allows: give a higher {named('confidence')} "
+                    f"or more {named('worlds')}"
+                )

@@ -57,7 +57,8 @@ def summarise(ended: Ended) -> None:
     }
     for record in ended.records():
         if record.holding is not None and record.bounds:
-            facts |= {"kept": record.holding["kept"], "evaluator": record.evaluators[0]}
+            kept = min(record.holding["kept"], facts.get("kept", 1.0))
+            facts |= {"kept": kept, "evaluator": record.evaluators[0]}
     if "kept" in facts:
         given = facts["kept"], facts["evaluator"], config.confidence, config.worlds
         facts["certificate"] = certificate_of(*given)
