@@ -71,7 +71,12 @@ def test_each_panel_has_a_map_with_its_title_and_note() -> None:
 
 def test_a_long_legend_stays_inside_the_picture() -> None:
     mask = np.ones(SHAPE, dtype=bool)
-    signs = {"obstacles": mask, "kept_out": mask, "targets": ((510.0, 890.0, 1.0),), "bases": (3,)}
+    signs: dict[str, Any] = {
+        "obstacles": mask,
+        "kept_out": mask,
+        "targets": ((510.0, 890.0, 1.0),),
+        "bases": (3,),
+    }
     figure = draw_terrain([panel(**signs, stranded=True)])
     boxes = [legend.get_window_extent() for legend in figure.legends]
     assert len(boxes) == 2

@@ -105,8 +105,18 @@ def test_the_way_home_of_every_step_takes_no_more_steps_than_allowed(tmp_path: P
     ridge = np.zeros((40, 60))  # over it 6 steps lead to the base; the safest way around needs 16
     ridge[:28] = 1.5 * np.clip(1.0 - np.abs(np.arange(60) - 32) / 5, 0.0, 1.0)
     np.save(tmp_path / "ridge.npy", ridge)
-    ground = {"terrain": str(tmp_path / "ridge.npy"), "ground": "paper", "error": 0.02}
-    rover = {"climb": 20.0, "descend": 20.0, "sensor_range": 4.0, "start": [1, 3], "limit": 4}
+    ground: dict[str, Any] = {
+        "terrain": str(tmp_path / "ridge.npy"),
+        "ground": "paper",
+        "error": 0.02,
+    }
+    rover: dict[str, Any] = {
+        "climb": 20.0,
+        "descend": 20.0,
+        "sensor_range": 4.0,
+        "start": [1, 3],
+        "limit": 4,
+    }
     run = explored(tmp_path, **ground, **rover, bases=[[1, 9]], back_within=7, delta=0.5)
     assert write_ways(run, None, tmp_path / "ways.geojson") == 5
     for feature in json.loads((tmp_path / "ways.geojson").read_text())["features"]:
