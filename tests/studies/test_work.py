@@ -37,7 +37,7 @@ def test_a_task_with_wrong_input_leaves_a_sentence_without_a_traceback() -> None
 
 
 def test_what_is_not_begun_when_the_time_is_used_up_is_left() -> None:
-    assert len(perform(f"{TASKS}:napping", items(9, nap=0.02), 0.03)) == 2
+    assert 1 <= len(perform(f"{TASKS}:napping", items(9, nap=0.02), 0.03)) < 9
     assert len(perform(f"{TASKS}:napping", items(9, nap=0.0), 0.0)) == 1
 
 
