@@ -41,6 +41,13 @@ def test_a_run_that_spent_too_little_is_refuted(spent: float, refuted: bool) -> 
     assert "estimated, not proven" in verdict.upheld
 
 
+def test_an_action_that_is_taken_by_lot_is_charged_by_its_chance() -> None:
+    by_lot = step(0.02, sampled=[[0.02, 0.0, 1, 0.2]])
+    (verdict,) = audit_sampled([CLAIM], [(by_lot, ledge())])
+    assert not verdict.refuted
+    assert verdict.charged == pytest.approx(0.02, abs=0.001)
+
+
 def test_more_than_the_budget_and_an_unreadable_record_are_refuted() -> None:
     for record in (step(0.6), step(0.12, ways=[[[9], [0]]])):
         (verdict,) = audit_sampled([CLAIM], [(record, ledge())])
