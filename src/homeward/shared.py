@@ -92,19 +92,24 @@ class Shared:
         self._overwritten: NDArray[Any] | None = None  # the entries of this version there
         self._since = 0  # entries that were overwritten since the buffer was made
 
+    def _chain(self) -> tuple[list[Shared], NDArray[Any]]:
+        """Return the versions from this one up to the owner of the buffer, and the buffer."""
+        older, owner = [], self
+        while owner._buffer is None:
+            older.append(owner)
+            assert owner._newer is not None
+            owner = owner._newer
+        return older, owner._buffer
+
     def read(self) -> NDArray[Any]:
         """Return the array, read-only: a view for the newest version, else a copy."""
         with _LOCK:
-            older, owner = [], self
-            while owner._buffer is None:
-                older.append(owner)
-                assert owner._newer is not None
-                owner = owner._newer
+            older, buffer = self._chain()
             if not older:
-                view = owner._buffer.view()
+                view = buffer.view()
                 view.flags.writeable = False
                 return view
-            array = owner._buffer.copy()
+            array = buffer.copy()
             flat = array.reshape(-1)
             for version in reversed(older):
                 flat[version._at] = version._overwritten
@@ -123,12 +128,8 @@ class Shared:
     def at(self, indices: IntArray) -> NDArray[Any]:
         """Return the entries at flat indices [n], ascending."""
         with _LOCK:
-            older, owner = [], self
-            while owner._buffer is None:
-                older.append(owner)
-                assert owner._newer is not None
-                owner = owner._newer
-            values: NDArray[Any] = owner._buffer.reshape(-1)[indices]
+            older, buffer = self._chain()
+            values: NDArray[Any] = buffer.reshape(-1)[indices]
             for version in reversed(older):
                 assert version._at is not None
                 assert version._overwritten is not None
