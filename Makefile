@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 
 PAGE := $(shell find src/homeward/web/page -name node_modules -prune -o -type f -print)
 
-.PHONY: demo serve test check bench browser format clean
+.PHONY: demo serve test docs check bench browser format clean
 
 demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
 	$(BIN)/homeward demo --out demo.png
@@ -18,6 +18,10 @@ test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.compiling & compiling=$$!; $(BIN)/mypy && wait $$compiling
 	$(BIN)/pytest -n 2 --dist loadfile
+
+docs: $(READY)  ## the site, in build/docs/index.html; warnings are errors
+	$(BIN)/sphinx-build -W -n -q --keep-going docs build/docs
+	@echo "open build/docs/index.html"
 
 check: $(READY)  ## the laws behind the planner on random problems, each on a small sample
 	$(BIN)/python -m lab check soundness --beliefs 200 --together 20

@@ -1,12 +1,14 @@
-"""``python -m lab``: checks of the guarantees (`check`) and benchmarks (`bench`)."""
+"""``python -m lab``: checks, benchmarks, the page's types, and its first screen."""
 
 from __future__ import annotations
 
 import typer
 
-from homeward.cli import run_app
+from homeward.cli.command import run_app
 from lab.bench import commands as bench
 from lab.check import commands as check
+from lab.front import front
+from lab.types import write as write_types
 
 app = typer.Typer(
     name="lab",
@@ -17,6 +19,8 @@ app = typer.Typer(
 )
 app.add_typer(check.app, name="check")
 app.add_typer(bench.app, name="bench")
+app.command("types", help="Write the page's types of the server's interface.")(write_types)
+app.command()(front)
 
 if __name__ == "__main__":
     run_app(app, "lab")

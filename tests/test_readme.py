@@ -3,7 +3,12 @@
 import contextlib
 import io
 import re
+import tomllib
 from pathlib import Path
+
+from tests.test_extras import without
+
+from homeward.extras import EXTRAS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -32,4 +37,19 @@ def test_the_two_commands_are_targets_of_the_makefile() -> None:
 
 def test_what_it_links_to_is_there() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert (Path(__file__).parents[1] / target).exists(), target
+        is_here = (Path(__file__).parents[1] / target).exists()
+        assert is_here or target.startswith("https://"), target
+
+
+def test_the_example_needs_no_extra() -> None:
+    told = without((*EXTRAS, "PIL"), block("python"))
+    assert (told.returncode, told.stdout, told.stderr) == (0, block("text"), "")
+
+
+def test_the_table_lists_every_extra() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    (table,) = re.findall(r"\| extra \| adds \|\n\|---\|---\|\n((?:\|.*\n)*)", README)
+    listed = [
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
+    assert sorted(listed) == sorted(project["optional-dependencies"])

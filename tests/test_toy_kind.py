@@ -96,14 +96,14 @@ def test_it_is_studied(tmp_path: Path) -> None:
 
 def test_it_is_served(run: Run) -> None:
     with serving(run.directory.parent, viewers=1) as site:
-        summary = site.get("/api/runs").json()["runs"][0]
+        summary = site.get("/api/v1/runs").json()["runs"][0]
         assert (summary["kind"], summary["shape"]) == (NAME, [1, 6])
-        layers = [each["name"] for each in site.get("/api/runs/whole").json()["layers"]]
+        layers = [each["name"] for each in site.get("/api/v1/runs/whole").json()["layers"]]
         assert layers == ["v", "bonus", "success", "visited"]
-        frame = site.get("/api/runs/whole/steps/2/fields?layers=v,visited").content
+        frame = site.get("/api/v1/runs/whole/steps/2/fields?layers=v,visited").content
         assert unpack(frame)[1]["visited"].shape == (1, 6)
-        assert site.get("/api/runs/whole/steps/2/why").json()["agrees"]
-        assert NAME in site.get("/api/kinds").json()
-        made = site.post("/api/runs", {"kind": NAME, "name": "new", "config": {"rooms": 4}})
+        assert site.get("/api/v1/runs/whole/steps/2/why").json()["agrees"]
+        assert NAME in site.get("/api/v1/kinds").json()
+        made = site.post("/api/v1/runs", {"kind": NAME, "name": "new", "config": {"rooms": 4}})
         assert made.status_code == 201
         assert site.wait("new", "finished")["steps"] > 0

@@ -93,14 +93,15 @@ JUMP = """
 
 
 @contextmanager
-def served(root: Path) -> Iterator[str]:
-    """Serve a folder by the command ``homeward serve``; yield the address."""
+def served(root: Path) -> Iterator[tuple[str, str]]:
+    """Serve a folder by the command ``homeward serve``; yield the address and the token."""
     command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         found = next(a for line in server.stdout if (a := re.search(r"http://[^\s]+", line)))
         try:
-            yield found[0].rstrip("/")
+            address, token = found[0].split("/?token=")
+            yield address, token
         finally:
             server.terminate()
             server.stdout.read()
@@ -133,9 +134,13 @@ def spread(times: list[float]) -> str:
     return f"median {middle:.1f} ms, 95 % below {high:.1f}, most {max(times):.1f}"
 
 
-def ask(address: str, path: str) -> bytes:
-    """Return the body of a response of the server."""
-    with urllib.request.urlopen(f"{address}{path}") as answer:
+def ask(server: tuple[str, str], path: str) -> bytes:
+    """Return the body of a response of the server at an address, with a token."""
+    address, token = server
+    headers = {"Authorization": f"Bearer {token}"}
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{address}{path}", None, headers)
+    ) as answer:
         content: bytes = answer.read()
     return content
 
@@ -145,10 +150,11 @@ def jumps(browser: Browser, place: Path) -> None:
     root = place / "long"
     root.mkdir()
     walk(root / "run")
-    with served(root) as address:
+    with served(root) as server:
+        address, token = server
         began = time.perf_counter()
-        details = json.loads(ask(address, "/api/runs/run"))
-        ask(address, f"/api/runs/run/steps/{STEPS - 1}/fields?layers=height")
+        details = json.loads(ask(server, "/api/v1/runs/run"))
+        ask(server, f"/api/v1/runs/run/steps/{STEPS - 1}/fields?layers=height")
         took = time.perf_counter() - began
         say(f"{details['shape']} cells, {STEPS:,} steps learned in {took:.1f} s")
         rng = np.random.default_rng(1)
@@ -156,11 +162,13 @@ def jumps(browser: Browser, place: Path) -> None:
             times = []
             for step in rng.integers(0, STEPS, JUMPS if query != "why" else JUMPS // 10).tolist():
                 began = time.perf_counter()
-                ask(address, f"/api/runs/run/steps/{step}/{query}")
+                ask(server, f"/api/v1/runs/run/steps/{step}/{query}")
                 times.append(1e3 * (time.perf_counter() - began))
             say(f"server, {name}: {spread(times[1:])}")
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_init_script(TASKS)
+        page.goto(f"{address}/?token={token}")
+        page.goto("about:blank")
         page.goto(f"{address}/#/run/run?step=7")
         page.wait_for_selector('.map canvas[data-step="7"]', timeout=60_000)
         page.wait_for_timeout(2_000)
@@ -223,15 +231,16 @@ def live(browser: Browser, place: Path) -> None:
     root = place / "large"
     root.mkdir()
     Run.create(root / "small", "grid", {"size": 4}).resume()
-    with served(root) as address:
+    with served(root) as (address, token):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_init_script(TASKS)
-        page.goto(f"{address}/#/new")
+        page.goto(f"{address}/?token={token}")
         body = {"kind": "rover", "name": "large", "config": {"cell": 1.0, "sensor_range": 100.0}}
         page.evaluate(
-            "(body) => fetch('/api/runs', { method: 'POST', body: JSON.stringify(body),"
-            " headers: { 'X-Homeward': '1', 'Content-Type': 'application/json' } })",
-            body,
+            "([body, token]) => fetch('/api/v1/runs', { method: 'POST', body: JSON.stringify(body),"
+            " headers: { 'X-Homeward': '1', 'Content-Type': 'application/json',"
+            " Authorization: `Bearer ${token}` } })",
+            [body, token],
         )
         began = time.perf_counter()
         page.goto("about:blank")
@@ -254,11 +263,17 @@ def live(browser: Browser, place: Path) -> None:
 
 def first(browser: Browser, place: Path) -> None:
     """Measure the first load of the page in an empty folder."""
-    with served(place / "empty") as address:
+    with served(place / "empty") as (address, token):
         foreign: list[str] = []
+        page = browser.new_page()
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector("tr[data-run]")
+        key = page.evaluate("localStorage.getItem('homeward.key')")
+        page.close()
         for link, sight in (("", "tr[data-run]"), ("#/run/demo-safe", ".map canvas[data-step]")):
             for visit in ("first", "second"):
                 context = browser.new_context(viewport={"width": 1440, "height": 900})
+                context.add_init_script(f"localStorage.setItem('homeward.key', '{key}')")
                 page = context.new_page()
                 page.on(
                     "request",

@@ -8,7 +8,8 @@ correction, are counted for comparison.
 
 The claim of a run: whatever it has observed, the path home that it holds at the recall works with
 probability at least δ, over the worlds of its prior. Each run has a world of its own, drawn from
-its prior, and a recall at a step that is drawn beforehand.
+its prior. It is recalled at its end, or once the path home looks less likely to work than δ. The
+limits of the vehicle are so strict that runs spend most of their budget.
 
 For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
 mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from homeward.agents.setup import PAPER, Setup
 from homeward.beliefs import Sensor
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
@@ -42,7 +44,6 @@ from homeward.paper.levels import held_works
 from homeward.paper.mars import RING
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
-from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from homeward.studies.work import play
@@ -55,10 +56,12 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
     from homeward.models import Model
+    from homeward.planning.explorer import Loop, Step
     from homeward.planning.plan import Plan
 
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
+ROVER_DELTAS = (0.9,)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
 """Maximum difference between the corrected bound and δ of a plan that δ binds."""
@@ -74,9 +77,20 @@ NOISY = Sensor(range=RING, noise=0.1)
 """A sensor after which moves still tell something about heights."""
 
 RUN_BELIEFS = ("independent", "correlated", "unmapped")
-RUN_LEVEL = 0.9
-RUN_STEPS = 25
-"""Largest number of steps of a run before its recall."""
+RUN_RULES = ("end", "doubtful")
+RUN_STEPS = 45
+"""Largest number of steps of a run."""
+
+RUN_KERNELS = {"correlated": (1.5, 40.0, 1.5), "unmapped": (1.5, 40.0, 1.5)}
+RUN_LIMITS = {
+    ("independent", 0.9): (2.0, 3.0),
+    ("independent", 0.7): (2.0, 3.0),
+    ("correlated", 0.9): (4.0, 6.0),
+    ("correlated", 0.7): (3.0, 4.5),
+    ("unmapped", 0.9): (4.0, 6.0),
+    ("unmapped", 0.7): (3.0, 4.5),
+}
+"""Steepest slopes up and down, in degrees, of the runs on a belief at a level."""
 
 HEIGHT_WALLS = 0.1
 """The fraction of walls on a drawn map of heights."""
@@ -142,7 +156,7 @@ def terrain_outset(
     state = int(rng.integers(len(truth)))
     world = Rover(belief, truth, state, sensor, errors)
     planner = Planner(Information(sensor), [ReturnHome(0.9, "current")], MARS_DISCOUNT)
-    explorer = play(Setup(planner, belief, world, steps, algorithm="paper"))
+    explorer = play(Setup(planner, belief, world, steps, agent=PAPER))
     return Outset(explorer.belief, world.state)
 
 
@@ -183,22 +197,56 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
     return Outset(explorer.belief, setup.world.state)
 
 
-def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> Calibration:
+def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, Calibration]:
     """Run rovers in worlds drawn from their beliefs; count the worlds in which the held way works.
 
-    The recall comes after a step that is drawn beforehand.
+    Return the count of each rule of `RUN_RULES`.
     """
-    rng = np.random.default_rng([seed, 1])
-    home, kept = 0, 0.0
+    climb, descend = RUN_LIMITS[belief, delta]
+    asked = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
+    home, kept = dict.fromkeys(RUN_RULES, 0), dict.fromkeys(RUN_RULES, 0.0)
     for number in range(worlds):
-        recall = int(rng.integers(1, RUN_STEPS + 1))
-        setup = make(rover_config(belief, seed * worlds + number, delta=delta, limit=recall))
-        explorer = play(setup)
+        config = rover_config(
+            belief, seed * worlds + number, **asked, kernel=RUN_KERNELS.get(belief)
+        )
+        for rule, (works, level) in _recalled(make(config), delta).items():
+            home[rule] += works
+            kept[rule] += level / worlds
+    return {rule: Calibration(worlds, worlds, home[rule], delta, kept[rule]) for rule in RUN_RULES}
+
+
+def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
+    """Return whether the held way works when a run is recalled by each rule, and what it claims."""
+    assert isinstance(setup.world, Rover)
+    rover, found = setup.world, {}
+
+    def recall(explorer: Loop, _: Step) -> None:
         assert explorer.held is not None
-        assert isinstance(setup.world, Rover)
-        home += held_works(explorer.held, setup.world)
-        kept += explorer.held.kept / worlds
-    return Calibration(worlds, worlds, home, delta, kept)
+        if "doubtful" not in found and _held_chance(explorer, rover) < delta:
+            found["doubtful"] = held_works(explorer.held, rover), explorer.held.kept
+
+    explorer = play(setup, recall)
+    assert explorer.held is not None
+    found["end"] = held_works(explorer.held, rover), explorer.held.kept
+    found.setdefault("doubtful", found["end"])
+    return found
+
+
+def _held_chance(explorer: Loop, rover: Rover) -> float:
+    """Return the product of the success probabilities of the moves of the held way.
+
+    A rule of recall may be any function of what was observed, so it need not be exact.
+    """
+    assert explorer.held is not None
+    way, mean = explorer.held.accounts[0].way, explorer.belief.mean()
+    assert isinstance(mean, Moves)
+    state, chance = rover.state, 1.0
+    for _ in range(len(way)):
+        if state == rover.start or way[state] == GIVE_UP:
+            break
+        chance *= float(mean.success[state, way[state]])
+        state = int(mean.dest[state, way[state]])
+    return chance if state == rover.start else 0.0
 
 
 SETTINGS = (
@@ -219,7 +267,7 @@ SETTINGS = (
         MARS_DELTAS,
     ),
     *(
-        Setting(f"{belief}, 6 × 6", partial(rover_outset, belief), _by_variance, 0.99, (RUN_LEVEL,))
+        Setting(f"{belief}, 6 × 6", partial(rover_outset, belief), _by_variance, 0.99, ROVER_DELTAS)
         for belief in RUN_BELIEFS
     ),
 )

@@ -48,11 +48,9 @@ def locality(
     as_json: Json = False,
 ) -> None:
     """Repeat runs with everything computed from nothing at each step, and compare bit by bit."""
-    from lab.check.locality import compare
-    from lab.check.progress import cells_of
+    from lab.check.locality import cases_of, compare
 
-    cells, counts = cells_of(limit=limit, runs=runs)
-    todo = [(cell, seed) for cell, n in zip(cells, counts, strict=True) for seed in range(n)]
+    todo = cases_of(runs, limit)
     found = [compare(*case) for case in track(todo, "runs", quiet=as_json)]
     rows = []
     for ground in dict.fromkeys(row["ground"] for row in found):

@@ -30,12 +30,12 @@ def calibration(
 
     Plans are on grids of heights at δ = .9 and .8, and on terrain also at .98: after a first look,
     after an exploration, and with independent or correlated heights that moves were observed on.
-    Runs keep δ = .9 until a recall at a random step. Neither δ nor the bounds may be refuted
-    at 99% confidence. Plans without a correction are counted for comparison. Runs with sampled
-    certificates are recalled at their end, or once their way home looks doubtful.
+    Runs keep δ = .9 or .7, proven or with sampled certificates. They are recalled at their end,
+    or once their way home looks doubtful. Neither δ nor the bounds may be refuted at 99%
+    confidence. Plans without a correction are counted for comparison.
     """
     from homeward.beliefs.corrections import Correction
-    from lab.check.calibration import RUN_BELIEFS, RUN_LEVEL, SETTINGS, calibrate_runs, examine
+    from lab.check.calibration import RUN_LIMITS, SETTINGS, calibrate_runs, examine
 
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
@@ -55,21 +55,21 @@ def calibration(
                 "holds": found.holds,
             }
         )
-    whole = []
-    for belief in track(RUN_BELIEFS, "running", quiet=as_json):
-        found = calibrate_runs(belief, RUN_LEVEL, runs, seed)
-        whole.append(
-            {
-                "belief": belief,
-                "δ": RUN_LEVEL,
-                "runs": runs,
-                "way home works": found.home,
-                "fraction": found.fraction,
-                "99% at least": found.lower,
-                "mean bound": found.bound,
-                "holds": found.holds,
-            }
-        )
+    whole = [
+        {
+            "belief": belief,
+            "δ": delta,
+            "recall": rule,
+            "runs": runs,
+            "way home works": found.home,
+            "fraction": found.fraction,
+            "99% at least": found.lower,
+            "mean bound": found.bound,
+            "holds": found.holds,
+        }
+        for belief, delta in track(list(RUN_LIMITS), "running", quiet=as_json)
+        for rule, found in calibrate_runs(belief, delta, runs, seed).items()
+    ]
     refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
     estimated = _sampled_rows(sampled, seed, quiet=as_json)
     more = whole + estimated
@@ -85,7 +85,7 @@ def calibration(
         },
         {
             "rows": "One plan followed out and back, in worlds drawn from its belief",
-            "runs": "Whole runs, each in a world drawn from its prior, recalled at a random step",
+            "runs": "Whole runs, each in a world drawn from its prior",
             "sampled": "Whole runs with sampled certificates, each in a world drawn from its prior",
             "naive": "The same plans without a correction, for comparison",
         },
@@ -281,32 +281,32 @@ def interrupt(
 ) -> None:
     """Interrupt runs by Ctrl-C at random moments, and resume them.
 
-    Rovers on both grounds and grids, with both algorithms. Every process must exit with code 130
-    and without a traceback, and every resumed run must have the log of an undisturbed one, byte for
-    byte. Exit code 1 if one does not.
+    Rovers on both grounds and grids, with both algorithms, started from a shell and struck at
+    start-up, while code is compiled, after a step, or while outputs are written. The shell must
+    see exit code 130 and no traceback, and every resumed run must have the files of an undisturbed
+    one and its log, byte for byte. Exit code 1 if one does not.
     """
-    from lab.check.interrupt import COMMANDS
+    from lab.check.interrupt import PHASES
     from lab.check.interrupt import interrupt as interrupted
 
     found = list(track(interrupted(tries, seed), "interrupting", quiet=as_json, total=tries))
-    rows = []
-    for name in COMMANDS:
-        mine = [one for one in found if one.run == name]
-        if mine:
-            rows.append(
-                {
-                    "run": name,
-                    "tries": len(mine),
-                    "before the first step": sum(one.steps == 0 for one in mine),
-                    "exit code 130": sum(one.code == 130 for one in mine),
-                    "no traceback": sum("Traceback" not in one.output for one in mine),
-                    "resumed to the same log": sum(one.same for one in mine),
-                }
-            )
+    groups = {phase: [one for one in found if one.phase == phase] for phase in PHASES}
+    rows = [
+        {
+            "phase": phase,
+            "tries": len(mine),
+            "before the first step": sum(one.steps == 0 for one in mine),
+            "exit code 130": sum(one.code == 130 for one in mine),
+            "no traceback": sum("Traceback" not in one.output for one in mine),
+            "resumed to the same run": sum(one.same for one in mine),
+        }
+        for phase, mine in groups.items()
+        if mine
+    ]
     wrong = [one._asdict() for one in found if not (one.clean and one.same)]
     conclude(
         {"rows": rows, "wrong": wrong, "holds": not wrong},
         {"rows": "Runs stopped by Ctrl-C", "wrong": "What went wrong"},
-        f"{len(found) - len(wrong)} of {tries} runs stopped cleanly and resumed to the same log",
+        f"{len(found) - len(wrong)} of {tries} runs stopped cleanly and resumed to the same run",
         as_json,
     )

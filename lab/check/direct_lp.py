@@ -74,9 +74,7 @@ def compare_together(case: Case, correction: Correction) -> Directly:
     leaves = np.zeros(objective.shape, dtype=bool)
     for criterion in criteria:
         if isinstance(criterion, StayInside):
-            given = criterion.allowed
-            inside = given if given.ndim == 2 else given[:, None]
-            leaves |= ~np.broadcast_to(inside, leaves.shape)
+            leaves |= ~criterion.mask(belief.mean())
     model = belief.mean()
     if recall is None:
         program = direct_lp(model, objective, floors, levels, leaves, case.discount)

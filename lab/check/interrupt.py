@@ -1,14 +1,21 @@
 """Checks that Ctrl-C stops a run cleanly at any moment, and that it resumes to the same run.
 
-Each try starts ``homeward`` as a process, sends SIGINT at a random moment, and resumes the run.
-Half of the moments lie between the start of the process and its first step, while it imports,
-compiles and makes the world; the others between the first step and the end. The process must exit
-with code 130 and without a traceback, and the log of the resumed run must be that of an undisturbed
-run, byte for byte.
+Each try starts ``homeward`` from a shell, as a user does, sends SIGINT to both, as a terminal does,
+and resumes the run. The moments cover the life of a run in four phases:
+
+- start-up: from the start of the process to the first step, while it imports and makes the world;
+- compiling: the same with an empty cache of compiled code, from the creation of the run on;
+- steps: after a random one of its steps;
+- outputs: from the last step to the end, while it writes and draws.
+
+The shell must see exit code 130, nothing may print a traceback, and the resumed run must have the
+log of an undisturbed run, byte for byte, and files of the same names. A try whose process ended by
+itself with code 0 tells nothing and is repeated.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 STEPS = 120
 ROVER = ("explore", "--rows", "200", "--columns", "300")
@@ -36,19 +43,31 @@ COMMANDS = {
 }
 """The runs that are interrupted."""
 
-LOG = "steps.jsonl"
+PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")
+"""Phases of successive tries."""
+
+COMPILING_SECONDS = 30.0
+"""Time in s after the creation of a run within which the moments of `compiling` lie."""
+
+REPEATS = 10
+"""Largest number of repetitions of a try whose process ended by itself."""
+
+LOG, CREATED = "steps.jsonl", "manifest.json"
 STOPPED = 130
+SHELL = ("sh", "-c", 'trap : INT; "$@"; exit $?', "sh", sys.executable, "-m", "homeward")
+"""A shell that survives Ctrl-C and exits with the code that it sees."""
 
 
 class Try(NamedTuple):
     """What became of one interrupted run."""
 
     run: str
-    moment: float  # below 1 a fraction of the time to the first step, above 1 of that after it
-    code: int
+    phase: str
+    moment: float  # fraction of the phase
+    code: int  # exit code that the shell sees
     output: str  # what the interrupted process wrote to stderr
     steps: int  # in the log when it had stopped
-    same: bool  # whether the resumed run has the log of the undisturbed one
+    same: bool  # whether the resumed run has the log and the files of the undisturbed one
 
     @property
     def clean(self) -> bool:
@@ -56,49 +75,100 @@ class Try(NamedTuple):
         return self.code == STOPPED and "Traceback" not in self.output
 
 
+class Undisturbed(NamedTuple):
+    """A run from its start to its end."""
+
+    log: bytes
+    files: set[str]
+    before: float  # seconds from the start of the process to the first step
+    after: float  # seconds from the last step to the end
+
+
 def interrupt(tries: int, seed: int) -> Iterator[Try]:
     """Interrupt runs at random moments, in turn, and resume each."""
     rng = np.random.default_rng(seed)
-    undisturbed: dict[str, tuple[bytes, float, float]] = {}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit the default
+    undisturbed: dict[str, Undisturbed] = {}
     with TemporaryDirectory() as folder:
         for number in range(tries):
             name = [*COMMANDS][number % len(COMMANDS)]
             command = [*COMMANDS[name], "--steps", str(STEPS), "--seed", "1", "--out"]
             if name not in undisturbed:
                 for once in range(2):  # the first may compile
-                    out, begin = Path(folder) / f"{number} {once}", time.monotonic()
-                    process = _start(*command, str(out))
-                    _wait_for_a_step(process, out)
-                    first = time.monotonic()
-                    process.communicate()
-                    log = (out / LOG).read_bytes()
-                    undisturbed[name] = log, first - begin, time.monotonic() - first
-            log, before, after = undisturbed[name]
-            while True:
-                out, moment = Path(folder) / f"{number}", float(rng.random()) + number % 2
-                process = _start(*command, str(out))
-                if moment >= 1.0:
-                    _wait_for_a_step(process, out)
-                time.sleep(moment * before if moment < 1.0 else (moment - 1.0) * after)
-                if process.poll() is None:
-                    break
-                out.rename(out.with_suffix(f".{moment}"))  # it was faster this time
-            process.send_signal(signal.SIGINT)
-            _, output = process.communicate()
-            left = (out / LOG).read_bytes() if (out / LOG).exists() else b""
-            again = ["runs", "resume", str(out)] if out.exists() else [*command, str(out)]
-            _start(*again).communicate()
-            same = (out / LOG).exists() and (out / LOG).read_bytes() == log
-            yield Try(name, moment, process.returncode, output, left.count(b"\n"), same)
+                    whole = Path(folder) / f"{number} {once}"
+                    undisturbed[name] = _undisturbed(command, whole)
+            phase, code, again = PHASES[number % len(PHASES)], 0, 0
+            while code == 0 and again < REPEATS:
+                again += 1
+                moment, out = float(rng.random()), Path(folder) / f"{number}.{again}"
+                code, output = _struck([*command, str(out)], out, phase, moment, undisturbed[name])
+            left = _lines(out)
+            resume = ["runs", "resume", str(out)] if out.exists() else [*command, str(out)]
+            _start(*resume).communicate()
+            same = _files(out) == undisturbed[name].files
+            same = same and (out / LOG).read_bytes() == undisturbed[name].log
+            yield Try(name, phase, moment, code, output, left, same)
 
 
-def _wait_for_a_step(process: subprocess.Popen[str], out: Path) -> None:
-    while process.poll() is None and not ((out / LOG).exists() and (out / LOG).stat().st_size):
+def _struck(
+    command: list[str], out: Path, phase: str, moment: float, whole: Undisturbed
+) -> tuple[int, str]:
+    """Start a run and press Ctrl-C in a phase; return the exit code and the errors printed."""
+    with TemporaryDirectory() as cache:
+        more = {"NUMBA_CACHE_DIR": cache} if phase == "compiling" else {}
+        process, last = _start(*command, **more), whole.log.count(b"\n")
+        if phase == "start-up":
+            time.sleep(moment * whole.before)
+        elif phase == "compiling":
+            _wait(process, lambda: (out / CREATED).exists())
+            time.sleep(moment * COMPILING_SECONDS)
+        elif phase == "steps":
+            _wait(process, lambda: _lines(out) > moment * (last - 1))
+        else:
+            _wait(process, lambda: _lines(out) == last)
+            time.sleep(moment * whole.after)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        _, output = process.communicate()
+    return process.returncode, output
+
+
+def _undisturbed(command: list[str], out: Path) -> Undisturbed:
+    """Follow a run to its end."""
+    begin, process = time.monotonic(), _start(*command, str(out))
+    _wait(process, lambda: _lines(out) > 0)
+    first = last = time.monotonic()
+    taken = 0
+    while process.poll() is None:
+        if (lines := _lines(out)) > taken:
+            taken, last = lines, time.monotonic()
+        time.sleep(0.002)
+    process.communicate()
+    log = (out / LOG).read_bytes()
+    return Undisturbed(log, _files(out), first - begin, time.monotonic() - last)
+
+
+def _files(out: Path) -> set[str]:
+    return {path.name for path in out.iterdir()} if out.exists() else set()
+
+
+def _lines(out: Path) -> int:
+    return (out / LOG).read_bytes().count(b"\n") if (out / LOG).exists() else 0
+
+
+def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
+    while process.poll() is None and not ready():
         time.sleep(0.002)
 
 
-def _start(*command: str) -> subprocess.Popen[str]:
+def _start(*command: str, **environment: str) -> subprocess.Popen[str]:
     pipe: Any = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, "-m", "homeward", *command], stdout=pipe, stderr=pipe, text=True
+        [*SHELL, *command],
+        stdout=subprocess.DEVNULL,
+        stderr=pipe,
+        text=True,
+        start_new_session=True,
+        env=os.environ | environment,
     )

@@ -12,16 +12,39 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.beliefs import TerrainBelief
+from homeward.kinds.rover.config import MARS
 from homeward.planning.rate import RateSearch
-from lab.check.progress import setup_of
+from lab.check.progress import cells_of, setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.planning.explorer import Explorer
 
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"mast": 2.0},
+    {"distance": 1000.0},
+    {"back_within": 30},
+    {"belief": "correlated"},
+)
+"""Options of runs on terrain, which take turns."""
+
 SHOWN_STEPS = 16
 """Steps between two plans whose evidence is compared."""
+
+
+def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:
+    """Return the cells and seeds of random runs of at most `limit` steps."""
+    cells, counts = cells_of(limit=limit, runs=runs)
+    found, turn = [], 0
+    for cell, count in zip(cells, counts, strict=True):
+        for seed in range(count):
+            options = {}
+            if cell["ground"] == MARS:
+                options, turn = OPTIONS[turn % len(OPTIONS)], turn + 1
+            found.append(({**cell, "options": options}, seed))
+    return found
 
 
 def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -32,7 +55,8 @@ def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         if mine != other:
             differs = steps
             break
-    return {"ground": cell["ground"], "steps": steps, "differs": differs}
+    ground = ", ".join([cell["ground"], *cell.get("options", ())])
+    return {"ground": ground, "steps": steps, "differs": differs}
 
 
 def trace(cell: dict[str, Any], seed: int, *, from_nothing: bool) -> Iterator[tuple[Any, ...]]:

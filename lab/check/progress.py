@@ -101,7 +101,7 @@ def cells_of(
 
 
 def setup_of(cell: dict[str, Any], seed: int) -> Setup:
-    """Return the setup of a run of the default explorer."""
+    """Return the setup of a run of the default explorer; terrain may have further `options`."""
     ground = cell["ground"]
     given: dict[str, Any] = {"seed": seed, "delta": cell["delta"], "limit": cell["limit"]}
     if ground in TOYS:
@@ -118,6 +118,7 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
         given |= raster_of(ground, cell["side"])
     width = given.get("cell", CELL_METRES)
     given |= {"sensor_range": cell["sensor"] * width, "sensor_noise": cell["noise"]}
+    given |= cell.get("options", {})
     return rover.make(checked(RoverConfig, given, ground))
 
 

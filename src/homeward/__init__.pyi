@@ -1,11 +1,15 @@
 """Every public name, by the module that it lives in: the one list of them."""
 
+from .agents.agent import Agent as Agent
+from .agents.agent import RememberingAgent as RememberingAgent
+from .agents.setup import PlanningAgent as PlanningAgent
 from .beliefs import Belief as Belief
 from .beliefs import Correction as Correction
 from .beliefs import DirichletBelief as DirichletBelief
 from .beliefs import FiniteBelief as FiniteBelief
 from .beliefs import HeightBelief as HeightBelief
 from .beliefs import Heights as Heights
+from .beliefs import Likelihood as Likelihood
 from .beliefs import Reveal as Reveal
 from .beliefs import Rows as Rows
 from .beliefs import Sensor as Sensor
@@ -23,11 +27,18 @@ from .bonuses import RMax as RMax
 from .bonuses import Uncover as Uncover
 from .certificates import Certificate as Certificate
 from .certificates import ClaimVerdict as ClaimVerdict
+from .certificates import Codec as Codec
 from .certificates import StoredPlan as StoredPlan
 from .certificates import certify as certify
 from .certificates import load_plan as load_plan
+from .certificates import register_codec as register_codec
 from .certificates import save_plan as save_plan
 from .certificates.claims import ActionEvidence as ActionEvidence
+from .checking import CheckReport as CheckReport
+from .checking import Offence as Offence
+from .checking import check_belief as check_belief
+from .checking import check_criterion as check_criterion
+from .checking import check_world as check_world
 from .errors import HomewardError as HomewardError
 from .errors import ImpossibleObservationError as ImpossibleObservationError
 from .errors import InfeasibleError as InfeasibleError
@@ -45,6 +56,7 @@ from .kinds.rover.world import Rover as Rover
 from .kinds.rover.world import RoverEnv as RoverEnv
 from .kinds.rover.world import draw_heights as draw_heights
 from .kinds.rover.world import true_heights as true_heights
+from .missions import Mission as Mission
 from .models import Model as Model
 from .models import Moves as Moves
 from .models import SparseMDP as SparseMDP
@@ -59,17 +71,25 @@ from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
 from .planning.planner import Planner as Planner
 from .planning.sampled import Sampled as Sampled
+from .runs import Run as Run
 from .safety import Allowance as Allowance
 from .safety import AtStep as AtStep
 from .safety import Criterion as Criterion
 from .safety import EarnAtLeast as EarnAtLeast
+from .safety import OwnCriterion as OwnCriterion
+from .safety import Requirement as Requirement
 from .safety import ReturnBefore as ReturnBefore
 from .safety import ReturnHome as ReturnHome
 from .safety import ReturnWithin as ReturnWithin
+from .safety import Situation as Situation
 from .safety import StayInside as StayInside
 from .safety import return_to_each as return_to_each
 from .solvers import Status as Status
+from .worlds import GymnasiumTable as GymnasiumTable
+from .worlds import GymWorld as GymWorld
+from .worlds import ModelWorld as ModelWorld
 from .worlds import World as World
+from .worlds import from_gymnasium as from_gymnasium
 
 __version__: str
 __all__: list[str]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from homeward.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -49,6 +53,14 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def are_among(ascending: IntArray, values: IntArray) -> BoolArray:
+    """Return the mask [m] of the `values` [m] that an `ascending` array [n] has."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    found: BoolArray = ascending.take(np.searchsorted(ascending, values), mode="clip") == values
+    return found
 
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:
@@ -130,6 +142,29 @@ def index(value: object, count: int, name: str, error: Error) -> int:
     if not 0 <= int(value) < count:
         raise error(f"{name} is {int(value)}, outside 0..{count - 1}")
     return int(value)
+
+
+def named_index(
+    value: object, known: Sequence[str] | None, count: int, name: str, error: Error
+) -> int:
+    """Return the index that `value` is, or that it names in `known`; raise if it is neither."""
+    if not isinstance(value, str):
+        return index(value, count, name, error)
+    if known is None:
+        raise error(f"{name} is {value!r}, but the model has no names: give a number")
+    if list(known).count(value) > 1:
+        raise error(f"{name} is {value!r}, a name that the model has more than once")
+    if value not in known:
+        near = difflib.get_close_matches(value, known, 1)
+        hint = f": did you mean {near[0]!r}?" if near else f"; there is {listed(known)}"
+        raise error(f"{name} is {value!r}, which is not one of the model's names{hint}")
+    return list(known).index(value)
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return names as text, the first `most` of them."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def number(value: object, name: str, error: Error) -> float:

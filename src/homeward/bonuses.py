@@ -62,21 +62,50 @@ class Looks(NamedTuple):
     weight (precision) w at a cell of variance `amount` gain ½ ln(1 + amount·w) nats; otherwise the
     first look gains `amount`, and later looks gain 0. If the states are not on a map, the map has
     one row of S cells, and a look covers only its own cell.
+
+    Attributes
+    ----------
+    shape : tuple
+        Rows and columns of the map; states are row-major.
+    down : [V] array of int
+        Offset in rows.
+    right : [V] array of int
+        Offset in columns.
+    weight : [V] array of float
+        Weight of a look at each offset.
+    amount : [S] array of float
+        Remaining variance of each cell, or its remaining gain.
+    logarithmic : bool
+        Whether gains are logarithmic.
+    action : [S] array of int
+        Action that makes the look in each cell; see `NO_ACTION`.
+    ground : [R, C] array of float
+        m, believed heights that hide cells; empty: none does.
+    mast : float
+        m, height of the sensor above the ground.
+    done : [S] array of bool
+        Cells that were looked from, with nothing left to see.
+    visit : [S] array of float
+        Gain of being in a cell for the first time.
+    remaining : float
+        `total`, if the belief keeps it.
+    largest : float
+        The largest amount, if the belief keeps it.
     """
 
-    shape: tuple[int, int]  # rows and columns of the map; states are row-major
-    down: IntArray  # [V] offset in rows
-    right: IntArray  # [V] offset in columns
-    weight: FloatArray  # [V] weight of a look at each offset
-    amount: FloatArray  # [S] remaining variance of each cell, or its remaining gain
-    logarithmic: bool  # whether gains are logarithmic
-    action: IntArray = NO_ACTION  # [S] action that makes the look in each cell; see `NO_ACTION`
-    ground: FloatArray = NO_GROUND  # [R, C] m, believed heights that hide cells; empty: none does
-    mast: float = 0.0  # m, height of the sensor above the ground
-    done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
-    visit: FloatArray = NO_VISITS  # [S] gain of being in a cell for the first time
-    remaining: float = np.nan  # `total`, if the belief keeps it
-    largest: float = np.nan  # the largest amount, if the belief keeps it
+    shape: tuple[int, int]
+    down: IntArray
+    right: IntArray
+    weight: FloatArray
+    amount: FloatArray
+    logarithmic: bool
+    action: IntArray = NO_ACTION
+    ground: FloatArray = NO_GROUND
+    mast: float = 0.0
+    done: BoolArray = NOWHERE
+    visit: FloatArray = NO_VISITS
+    remaining: float = np.nan
+    largest: float = np.nan
 
     @classmethod
     def of(
@@ -241,11 +270,11 @@ class InformationGain(_Measuring):
 
     It is exact for independent normal heights, since the posterior variance does not depend on the
     measured values. For correlated heights it is an upper bound (`information_gain` is exact): what
-    neighbours tell alike counts twice. It is the same for every action. Only the nearest
+    two neighbours both reveal counts twice. It is the same for every action. Only the nearest
     `MAX_VIEW_CELLS` cells count.
 
-    `targets` [S] is what the first visit of each cell is worth in nats, in addition; None for
-    nothing. A cell counts as visited once it was measured from.
+    `targets` [S] are additional gains in nats for the first visit of each cell; None for no gain.
+    A cell counts as visited after a measurement from it.
     """
 
     targets: FloatArray | None = field(default=None, compare=False)
@@ -327,11 +356,21 @@ def view_of(
 
 
 class Weights(NamedTuple):
-    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
+    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns.
 
-    weight: FloatArray  # [row distance, column distance]; 0 out of range
-    transform: FloatArray | None  # [N, M // 2 + 1], with weight 0 at distance 0; None: direct sum
-    size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
+    Attributes
+    ----------
+    weight : [row distance, column distance] array of float
+        0 out of range.
+    transform : [N, M // 2 + 1] array of float, optional
+        With weight 0 at distance 0; None: direct sum.
+    size : tuple
+        N, M of the transform, large enough that nothing wraps around.
+    """
+
+    weight: FloatArray
+    transform: FloatArray | None
+    size: tuple[int, int]
 
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return for each cell of a map the weighted sum of `variance`, both [R, C]."""

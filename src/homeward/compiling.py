@@ -60,7 +60,7 @@ def _is_ours(event: Any) -> bool:
 
 
 def announce() -> None:
-    """Start listening, once per process."""
+    """Register the listener, once per process."""
     global _announcer
     if _announcer is None:
         _announcer = Announcer()

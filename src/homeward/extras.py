@@ -35,7 +35,7 @@ def need(module: str, extra: str, why: str) -> Any:
 
 
 def missing(cause: ModuleNotFoundError, what: str) -> Exception:
-    """Return the error that names the extra with the missing module; `cause` if none has it."""
+    """Return an error that names the extra to install; `cause` if no extra has the module."""
     module = (cause.name or "").partition(".")[0]
     if module not in EXTRAS:
         return cause

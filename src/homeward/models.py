@@ -41,10 +41,21 @@ class SparseMDP:
     Row s·A + a has the probabilities of the next state. If a row sums to less than 1, the process
     ends with the missing probability. A row whose sum exceeds 1 by at most `SUM_TOLERANCE` is
     normalised.
+
+    Attributes
+    ----------
+    transitions : [S·A, S] csr_array
+        Probability of each next state; row s·A + a is action a in state s.
+    reward : [S, A] array of float
+        Zero unless given.
+    state_names : tuple, optional
+        Names of the states; None if they have none.
+    action_names : tuple, optional
+        Names of the actions; None if they have none.
     """
 
-    transitions: csr_array  # [S·A, S]
-    reward: FloatArray = unless_given()  # [S, A], zero unless given
+    transitions: csr_array
+    reward: FloatArray = unless_given()
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
 
@@ -93,6 +104,17 @@ class SparseMDP:
     def actions(self) -> int:
         """The number of actions, A."""
         return int(self.transitions.shape[0]) // self.states
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {self.states} states, {self.actions} actions."
+
+    def state_name(self, state: int) -> str:
+        """Return the name of a state, or "state 3" if the model has no names."""
+        return _name(self.state_names, state, "state")
+
+    def action_name(self, action: int) -> str:
+        """Return the name of an action, or "action 3" if the model has no names."""
+        return _name(self.action_names, action, "action")
 
     def sparse(self) -> SparseMDP:
         """Return the model itself, which is sparse already."""
@@ -177,14 +199,29 @@ class Moves:
     """A graph on which every action either moves to its destination or stays.
 
     It models a robot on terrain: after a failed attempt the robot is where it was.
+
+    Attributes
+    ----------
+    dest : [S, A] array of int
+        Destination of each move.
+    success : [S, A] array of float
+        Probability that the move works.
+    reward : [S, A] array of float
+        Zero unless given.
+    state_names : tuple, optional
+        Names of the states; None if they have none.
+    action_names : tuple, optional
+        Names of the actions; None if they have none.
+    memo : dict[str, Any]
+        Cache of data derived from `dest`; see `with_success`.
     """
 
-    dest: IntArray  # [S, A] destination of each move
-    success: FloatArray  # [S, A] probability that the move works
-    reward: FloatArray = unless_given()  # [S, A], zero unless given
+    dest: IntArray
+    success: FloatArray
+    reward: FloatArray = unless_given()
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    memo: dict[str, Any] = unless_given()  # cache of data derived from `dest`; see `with_success`
+    memo: dict[str, Any] = unless_given()
 
     def __post_init__(self) -> None:
         error = InvalidModelError
@@ -211,6 +248,17 @@ class Moves:
     def actions(self) -> int:
         """The number of actions, A."""
         return int(self.dest.shape[1])
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {self.states} states, {self.actions} actions."
+
+    def state_name(self, state: int) -> str:
+        """Return the name of a state, or "state 3" if the model has no names."""
+        return _name(self.state_names, state, "state")
+
+    def action_name(self, action: int) -> str:
+        """Return the name of an action, or "action 3" if the model has no names."""
+        return _name(self.action_names, action, "action")
 
     def with_success(self, success: FloatArray, *, valid: bool = False) -> Moves:
         """Return the graph with these success probabilities [S, A]; both graphs share the memo.
@@ -254,6 +302,11 @@ class Moves:
 
 
 Model: TypeAlias = Moves | SparseMDP
+
+
+def _name(names: tuple[str, ...] | None, at: int, what: str) -> str:
+    """Return the name of a state or action, or what it is with its number."""
+    return f"{what} {at}" if names is None else names[at]
 
 
 def _check_labels(model: Model) -> None:

@@ -7,7 +7,10 @@ turns a code into English. It imports nothing from the package.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 ENDS = {
     "all_seen": "nothing is left to explore",
@@ -45,12 +48,34 @@ CHANGES = {
 }
 """What to change so that an exploration goes further, by the value of `End`."""
 
+NO_DECISION = "The agent has not yet chosen what to do next.", ""
+"""Two texts, as of `ending`, while an agent that gives no plan is still running."""
+
+AGENTS = {
+    "ours": "the most information per step, with a way home over the whole run",
+    "paper": "the paper's Algorithm 1, with a way home in each plan",
+    "naive": "Algorithm 1 on the mean model without correction, which proves nothing",
+    "unsafe": "Algorithm 1 without a safety level",
+    "best-rate": "our search without a safety level",
+    "rmax": "R-max: visit every state",
+    "mbie-eb": "MBIE-EB: a bonus of 1/√n after n observations of a state-action",
+    "near-bayesian": "near-Bayesian: a bonus of 1/(1 + n) after n observations",
+    "nearest": "the nearest frontier, by likely moves",
+    "random": "random actions",
+    "certified-nearest": "the nearest new place with our way home",
+    "certified-rate": "the best rate with our way home, without looking ahead",
+}
+"""The agents by name."""
+
+PROMISES = {"run": "for the run", "plan": "for each plan", "none": "no promise"}
+"""What an agent's safety level holds for, by code."""
+
 UNPROVEN_ENDS = ("all_safe_seen", "budget", "infeasible", "too_little")
 """Ends that may be due to what could not be proven."""
 
 SAMPLING = (
     "Not all that is safe can be proven here: with a confidence, sampled certificates estimate it "
-    "in worlds drawn from the belief."
+    "in worlds drawn from the belief (in Python: Planner(..., sampled=Sampled()))."
 )
 """What to change where a correction proves too little."""
 
@@ -62,6 +87,7 @@ VERDICTS = {
     "worth_less": "safe enough, but worth no more than the plan",
     "not_chosen": "safe enough, but not chosen",
     "no_safer": "not safer than the chosen action",
+    "not_taken": "not chosen by the agent",
     "unavailable": "can't be chosen here",
 }
 """Why an action was taken or not, by the value of `Verdict`."""
@@ -90,6 +116,12 @@ def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds
         )
     how = EVALUATORS[evaluator].format(correction="by the general")
     return f"Proven: {said} ({how})."
+
+
+def lots_of(drawn: Sequence[tuple[int, float]]) -> str:
+    """Return which steps were taken at random, with their probabilities; "" for none."""
+    said = ", ".join(f"step {step} (probability {chance:.3g})" for step, chance in drawn)
+    return f"Taken at random instead of ending the run: {said}." if drawn else ""
 
 
 class Remainder(NamedTuple):
@@ -166,3 +198,65 @@ def amount(value: float, unit: str | None, digits: int = 6) -> str:
     if number == "1":
         return f"1 {'unit of bonus' if unit is None else unit.removesuffix('s')}"
     return f"{number} {unit or 'units of bonus'}"
+
+
+def report_taken(answer: Mapping[str, Any]) -> str:
+    """Return how a mission understood a report, from the JSON of `Mission.observe`."""
+    status, step = answer["status"], f"step {answer['step']}"
+    if status == "repeated":
+        return f"{sentence(step)[:-1]}: this report was recorded before; nothing changed."
+    place = answer["position"]
+    where = place if isinstance(place, str) else "row {}, column {}".format(*place)
+    if status == "first_look":
+        return f"First look from {where}."
+    move = answer["move"] or f"action {answer['action']}"
+    outcome = {True: f"{move} worked", False: f"{move} failed", None: f"{move} was taken"}
+    said = {
+        "look": "a look",
+        "moved": "the vehicle was moved",
+        "own": f"{outcome[answer['worked']]}, by the user's own choice",
+        "step": outcome[answer["worked"]],
+    }[status]
+    kept = "" if status != "moved" else f"; what is left of the promise is {answer['kept']:.6g}"
+    return f"{sentence(step)[:-1]}: {said}; the vehicle is at {where}{kept}."
+
+
+def promise_left(promise: Mapping[str, Any]) -> str:
+    """Return what a mission still promises, from the JSON of its answers."""
+    budgets = promise["budgets"]
+    if not budgets:
+        return "Promise: none, since the mission keeps no safety level."
+    said = []
+    for budget in budgets:
+        kept, level = budget["kept"], budget["level"]
+        if kept <= 0.0:
+            said.append("nothing is proven any more: follow the safest way home that is known")
+        elif kept < level - 1e-9:
+            said.append(
+                f"the level {level:g} is not kept since the vehicle was moved; what is left is "
+                f"{math.floor(kept * 1e6) / 1e6:g}"
+            )
+        else:
+            said.append(
+                f"at any recall it can come home with probability at least {level:g}; "
+                f"{budget['left']:.3g} may still be risked"
+            )
+    return f"Promise: {'; '.join(said)}."
+
+
+def run_title(name: str, kind: str, status: str, steps: int) -> str:
+    """Return a line on a run: its name, kind, status and length."""
+    return f"{name}: {kind} run, {status}, {steps:,} step{'' if steps == 1 else 's'}"
+
+
+def run_facts(
+    config: Mapping[str, Any], lowest: Sequence[float], *, has_level: bool
+) -> list[list[str]]:
+    """Return a table on a run, heads first: its main settings, and its `lowest` bounds."""
+    named = {"explorer": "explorer", "algorithm": "algorithm", "seed": "seed"}
+    if has_level:
+        named["delta"] = "δ"
+    found = {head: f"{config[key]}" for key, head in named.items() if config.get(key) is not None}
+    if lowest:
+        found["lowest bound"] = ", ".join(f"{math.floor(b * 1e6 + 1e-3) / 1e6:.6g}" for b in lowest)
+    return [list(found), list(found.values())]

@@ -275,14 +275,38 @@ def test_outcomes_that_are_no_table_are_refused(shape: tuple[int, ...]) -> None:
     refused(r"the outcomes have shape .*, expected \[S, A, O\]", np.zeros(shape, int), [[1.0]])
 
 
-def test_tied_places_that_merge_differently_are_refused_with_both_places() -> None:
-    # In state 0 the first two outcomes are one and the same; in state 1 they differ.
-    refused(
-        r"\(s=1, a=0\) and \(s=0, a=0\) share kind 0, but different outcomes",
-        np.array([[[0, 0]], [[0, 1]]]),
-        np.ones((1, 2)),
-        np.zeros((2, 1), int),
-    )
+def by_a_wall() -> DirichletBelief:
+    """Outcomes 1 and 2 fall together in state 0, and differ in state 1; both share one kind."""
+    outcomes = np.array([[[1, 0, 0]], [[2, 0, 1]], [[2, 2, 2]]])
+    alpha = np.array([[2.0, 1.0, 0.5], [1.0, 0.0, 0.0]])
+    return DirichletBelief(outcomes, alpha, np.array([[0], [0], [1]]))
+
+
+def test_a_wall_adds_outcomes_and_does_not_break_the_tie() -> None:
+    belief = by_a_wall()
+    assert belief.mean().row(0, 0) == pytest.approx([1.5 / 3.5, 2.0 / 3.5, 0.0], abs=1e-15)
+    assert belief.mean().row(1, 0) == pytest.approx([1 / 3.5, 0.5 / 3.5, 2.0 / 3.5], abs=1e-15)
+    after = belief.update(Transition(1, 0, 2))
+    assert after.mean().row(0, 0) == pytest.approx([1.5 / 4.5, 3.0 / 4.5, 0.0], abs=1e-15)
+
+
+def test_the_correction_of_outcomes_that_fall_together_is_that_of_their_sum() -> None:
+    apart = DirichletBelief.independent([[[1.5, 2.0]], [[0.0, 1.0]]])
+    assert by_a_wall().correction()[0, 0] == pytest.approx(apart.correction()[0, 0], rel=1e-12)
+    drawn = np.random.default_rng(0).dirichlet([2.0, 1.0, 0.5], 200_000)
+    stays = drawn[:, 1] + drawn[:, 2]
+    shortfalls = (np.minimum(0.0, x - x.mean()).mean() for x in (stays, drawn[:, 0]))
+    assert by_a_wall().correction()[0, 0] == pytest.approx(sum(shortfalls), abs=2e-3)
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_what_happens_where_outcomes_fall_together_is_not_counted(target: int) -> None:
+    # Counting only the clear results would bias the belief, so none is counted.
+    after = by_a_wall().update(Transition(0, 0, target))
+    assert (after.alpha == by_a_wall().alpha).all()
+    assert after.visited[[0, target]].all()
+    with pytest.raises(ImpossibleObservationError):
+        by_a_wall().update(Transition(0, 0, 2))
 
 
 def test_tied_places_may_differ_in_what_can_not_happen() -> None:

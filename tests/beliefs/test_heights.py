@@ -15,6 +15,7 @@ from tests.conftest import tables
 from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs import height_kernels
 from homeward.beliefs import heights as module
+from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
@@ -598,6 +599,28 @@ def test_only_few_chances_are_computed_anew_after_few_measurements(
     few.mean()
     few.mean()
     assert calls == [144, 2 * (3 + 5) - 2, 144, 144]
+
+
+def test_bounds_near_attempts_change_only_with_what_is_near(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        calls.append(len(given[0]))
+        return move_bounds(*given)
+
+    monkeypatch.setattr(module, "move_bounds", counted)
+    belief = TerrainBelief((5, 9), np.zeros(45), np.full(45, 0.25)).update(Transition(18, EAST, 19))
+    belief.mean()
+    for cell, move, count in [(21, None, 0), (20, None, 1), (19, None, 1), (26, (22, EAST), 1)]:
+        moved = None if move is None else Transition(*move, 23)
+        seen = Heights(np.array([cell]), np.array([0.3]), np.ones(1), moved=moved)
+        calls.clear()
+        belief = belief.update(seen)
+        belief.mean()
+        assert len(calls) == count, cell
+        assert all_of(belief) == all_of(replace(belief)), cell
 
 
 def test_a_large_map_is_done_by_several_threads_with_the_same_result(

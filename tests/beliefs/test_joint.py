@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from homeward.beliefs import FiniteBelief, HeightBelief
 from homeward.beliefs.joint import MoveSets, evaluator_of, work_together
 from homeward.beliefs.levels import model_of_heights
+from homeward.certificates.joint import _levels as referee_levels
 from homeward.certificates.joint import together
 from homeward.models import Moves, SparseMDP
 
@@ -126,3 +127,26 @@ def test_other_beliefs_know_moves_one_by_one() -> None:
     for belief in (sparse, object()):
         assert work_together(belief, sets_of([])) is None
         assert evaluator_of(belief) is None
+
+
+@pytest.mark.parametrize("climb", [1, 2, 3])
+def test_moves_that_climb_farther_work_together_as_in_the_worlds(climb: int) -> None:
+    rng = np.random.default_rng(climb)
+    prior = rng.dirichlet(np.ones(4), 4)
+    belief = HeightBelief((2, 2), prior, climb=climb)
+    for _ in range(20):
+        states, actions = rng.integers(4, size=3), rng.integers(1, 9, size=3)
+        moves = MoveSets(np.array([0, 3]), states, actions)
+        expected = 0.0
+        for heights in np.ndindex(4, 4, 4, 4):
+            world = model_of_heights((2, 2), 1 + np.array(heights), climb=climb)
+            changes = world.dest[states, actions] != states
+            works = (world.success[states, actions] > 0.0) | ~changes
+            expected += works.all() * np.prod(prior[np.arange(4), heights])
+        found = work_together(belief, moves)
+        assert found is not None
+        assert found.low[0] - 1e-12 <= expected <= found.high[0] + 1e-12
+        assert found.high[0] - found.low[0] < 1e-9
+        edges = set(zip(states.tolist(), actions.tolist(), strict=True))
+        again = referee_levels(belief, edges)
+        assert again == pytest.approx(expected, abs=1e-12)

@@ -728,3 +728,46 @@ def test_a_move_that_can_not_have_come_out_like_that_is_impossible(
 def test_a_move_from_an_unknown_square_is_refused() -> None:
     with pytest.raises(InvalidBeliefError, match="a Reveal of s=2 first"):
         belief_on("12?", "###").update(Transition(2, WEST, 1))
+
+
+def rising(climb: int) -> HeightBelief:
+    """Two squares of seven levels, of which the first is known to have height 2."""
+    belief = HeightBelief((1, 2), np.full(7, 1 / 7), climb=climb)
+    return belief.update(Reveal(np.array([0]), np.array([2])))
+
+
+@pytest.mark.parametrize(("climb", "levels"), [(1, 3), (2, 4), (4, 6), (6, 7)])
+def test_a_move_may_climb_as_far_as_the_belief_says(climb: int, levels: int) -> None:
+    belief = rising(climb)
+    east, west = 3, 7
+    assert belief.success[0, east] == pytest.approx(levels / 7, abs=1e-15)
+    back = np.mean([height + climb >= 2 for height in range(1, 8)])
+    assert belief.success[1, west] == pytest.approx(back, abs=1e-15)
+    failed = belief.update(Transition(0, east, 0)) if levels < 7 else None
+    if failed is not None:
+        assert failed.prior[1, :levels].sum() == 0.0
+
+
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_every_probability_of_a_climb_is_that_of_the_worlds(climb: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(4), 4)
+    belief = HeightBelief((2, 2), prior, np.array([0.0, 0.3, 0.0, 0.0]), climb=climb)
+    dest, expected = belief.mean().dest, np.zeros(belief.success.shape)
+    for heights in np.ndindex(4, 4, 4, 4):
+        chance = np.prod(prior[np.arange(4), heights])
+        world = model_of_heights((2, 2), 1 + np.array(heights), climb=climb).success
+        expected += chance * np.where((dest == 1) & (np.arange(4)[:, None] != 1), 0.7, 1.0) * world
+    assert belief.success == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_move_leaves_a_wall_however_far_it_may_climb() -> None:
+    belief = HeightBelief((1, 2), walls=np.array([1.0, 0.0]), climb=4)
+    assert belief.success[0, 1:].max() == 0.0
+    assert model_of_heights((1, 2), [WALL, 1], climb=4).success[0, 1:].max() == 0.0
+
+
+@pytest.mark.parametrize("climb", [0, -1, 1.5, True])
+def test_a_climb_that_is_none_is_refused(climb: Any) -> None:
+    with pytest.raises(InvalidBeliefError, match="the climb is"):
+        HeightBelief((2, 2), climb=climb)

@@ -180,7 +180,7 @@ def _array(name: str, array: Any) -> Any:
         (_set("plan", "steps", to=2), "outbound has shape (2, 2), expected (2, 2, 2)"),
         (_set("criteria", 0, "bound", to="inf"), "criterion 0 claims the number inf"),
         (_set("criteria", 0, "unit", to=0.0), "the unit 0"),
-        (_set("criteria", 0, "kind", to="fly"), "of the unknown kind 'fly'"),
+        (_set("criteria", 0, "kind", to="fly"), "has the unknown kind 'fly'"),
         (_set("criteria", 0, "kind", to="stay"), "only kind stay must have a set"),
         (_set("criteria", 0, "within", to=3), "no policies by steps left"),
         (_set("criteria", to=7), "damaged or not a plan"),

@@ -132,7 +132,8 @@ def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
 
 
 def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
-    rows = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]])
+    rows = np.full((3, 2, 3), 1 / 3)
+    rows[:, 1] = [0.5, 0.25, 0.25]
     belief = FiniteBelief([SparseMDP.from_dense(rows), SparseMDP.from_dense(rows[:, ::-1])])
     stored = made(belief, [ReturnHome(0.2, 0)], far_bonus, 0.5)
     forged = replace(stored, plan=replace(stored.plan, correction=Correction.MOVES))

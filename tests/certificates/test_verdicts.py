@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from homeward.certificates.verdicts import CheckedClaim, RunVerdict
+from homeward.certificates.verdicts import (
+    Certificate,
+    CheckedClaim,
+    ClaimVerdict,
+    RunVerdict,
+    ValueVerdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +36,15 @@ def test_a_refuted_claim_says_why() -> None:
 def test_a_run_is_confirmed_or_refuted() -> None:
     assert not RunVerdict(0.8, 0.9, 0.9).refuted
     assert RunVerdict(0.8, 0.9, None, ("the log lies",)).words == "refuted: the log lies"
+
+
+def test_a_certificate_is_printed_as_sentences() -> None:
+    claim = ClaimVerdict("return to camp", "return", "plan", 0.9, 0.95, 1.0, exact=0.98)
+    found = Certificate((claim,), ValueVerdict(3.0, 3.0), 0.99, 0, 0, 0.1, ("not sampled: why",))
+    assert str(found).splitlines() == [
+        "return to camp (plan): claimed 0.95, exactly 0.98; confirmed: true of the belief's "
+        "worlds, exactly.",
+        "not sampled: why.",
+    ]
+    refuted = replace(found, worth=ValueVerdict(3.0, 3.0, reasons=("it is 2",)))
+    assert "Refuted: it is 2." in str(refuted).splitlines()

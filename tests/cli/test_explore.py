@@ -314,7 +314,7 @@ def test_a_finished_run_that_lost_a_part_is_told_by_its_name(
     assert Path("one/map.png").stat().st_size > 10_000
     Path("one/summary.json").write_text("{}")
     said = homeward("explore", "--out", "one", code=2)
-    assert said.err == "homeward: one/summary.json: is damaged: steps is missing\n"
+    assert said.err == "homeward: one/summary.json: is damaged: the key steps is missing\n"
 
 
 def test_a_film_is_drawn_on_request_also_afterwards(

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import ast
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -86,3 +89,53 @@ def test_ctrl_c_that_was_dropped_before_the_first_step_stops_the_run() -> None:
     with pytest.raises(SystemExit):
         command(lambda: show_steps(NO_RUN, steps(taken, 0), None, quiet=True))
     assert taken == [0]
+
+
+def test_an_exit_after_ctrl_c_exits_with_130() -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command(lambda: sys.exit(0))
+    assert stopped.value.code == 130
+
+
+def test_a_ctrl_c_that_python_can_not_raise_prints_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Dying:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def drop() -> None:
+        with suppress(KeyboardInterrupt):
+            Dying()
+        raise RuntimeError
+
+    with pytest.raises(SystemExit) as stopped, listening():
+        drop()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_until_the_command_listens_ctrl_c_ends_it_silently() -> None:
+    struck = """
+import signal
+import homeward.cli.interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
+homeward.cli.interrupts.listening = lambda: signal.raise_signal(signal.SIGINT)
+from homeward.cli import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", struck], capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGINT
+    assert ended.stderr == b""
+
+
+def test_the_command_loads_little_before_it_is_safe_from_ctrl_c() -> None:
+    listed = (
+        "import sys; before = {*sys.modules}; import homeward.cli; print({*sys.modules} - before)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", listed], capture_output=True, text=True, check=True
+    )
+    own = {name for name in ast.literal_eval(told.stdout) if name.startswith("homeward")}
+    assert own == {"homeward", "homeward.cli", "homeward.environments"}
+    assert not {"lazy_loader", "typing", "signal"} & ast.literal_eval(told.stdout)

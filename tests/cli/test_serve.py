@@ -39,15 +39,26 @@ def invoke(*words: str) -> Any:
 def test_it_prints_the_address(called: Call, tmp_path: Path) -> None:
     result = invoke(str(tmp_path / "runs"), "--port", "0", "--workers", "3")
     assert result.exit_code == 0
-    assert f"at http://127.0.0.1:{called['port']}/\n" in result.output
+    assert f"at http://127.0.0.1:{called['port']}/?token={called['token']}\n" in result.output
     assert "creating two examples" in result.output
-    assert (called["jobs"], called["token"], called["root"]) == (3, None, tmp_path / "runs")
+    assert (called["jobs"], called["root"]) == (3, tmp_path / "runs")
 
 
-def test_beyond_this_machine_a_token_is_made_up(called: Call, tmp_path: Path) -> None:
-    result = invoke(str(tmp_path), "--port", "0", "--host", "0.0.0.0")
-    assert len(called["token"]) > 30
-    assert f"/?token={called['token']}" in result.output
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_is_made_up_and_kept_also_on_this_machine(
+    called: Call, tmp_path: Path, host: str
+) -> None:
+    result = invoke(str(tmp_path), "--port", "0", "--host", host)
+    token = called["token"]
+    assert len(token) > 30
+    assert f"/?token={token}" in result.output
+    kept = tmp_path / ".serve.token"
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == (token, 0o600)
+    invoke(str(tmp_path), "--port", "0", "--host", host)
+    assert called["token"] == token
+    kept.chmod(0o644)
+    invoke(str(tmp_path), "--port", "0", "--host", host)
+    assert called["token"] != token
 
 
 @pytest.mark.parametrize("host", ["::", "192.0.2.1"])

@@ -307,7 +307,7 @@ def test_what_a_run_promises_is_said_in_a_sentence(values: dict[str, Any], said:
 
 
 def test_an_explorer_that_keeps_nothing_promises_nothing() -> None:
-    assert promise_of(grid_of(explorer="rmax")) == "the run keeps no safety level"
+    assert promise_of(grid_of(explorer="rmax")) == "no promise: the run keeps no safety level"
 
 
 def test_what_was_kept_is_said_of_each_criterion_once_a_step_was_taken() -> None:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from tests.terrain.planetary import write_raster
 
+from homeward.agents.searches import Nearest
 from homeward.beliefs import Sensor
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
-from homeward.paper.baselines import SEARCHES, Nearest, explorer_of
 from homeward.paper.mars import (
+    CHOICES,
     POINTS,
     RING,
     after_looks,
@@ -82,7 +83,7 @@ def test_ours_the_other_correction_and_two_baselines_stand_beside() -> None:
     assert {c.correction for c in configs} == {"moves"}
 
 
-@pytest.mark.parametrize("choice", [None, *SEARCHES])
+@pytest.mark.parametrize("choice", [None, *CHOICES])
 def test_ours_and_its_baselines_keep_a_way_back(choice: str | None) -> None:
     cell = {**beside(SMALL)[1], "choice": choice}
     found = explore(cell, 2)
@@ -93,7 +94,7 @@ def test_ours_and_its_baselines_keep_a_way_back(choice: str | None) -> None:
 
 def test_a_baseline_takes_the_place_of_the_search_and_goes_to_the_nearest_place() -> None:
     setup = make(config_of(beside(SMALL)[5], 2))
-    explorer = cast("Explorer", explorer_of(setup, "nearest"))
+    explorer = cast("Explorer", setup.explorer())
     assert isinstance(explorer.guide.search, Nearest)
     met = {explorer.start}
     for step in explorer.explore(12):

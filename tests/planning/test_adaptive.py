@@ -82,7 +82,7 @@ def test_an_explorer_crosses_where_some_bridge_back_holds() -> None:
     assert set_of(learned) == 0b110
     after = explorer.guide.after(learned, held, Transition(1, 0, 1))
     assert after.accounts[0].way[1] == held.accounts[0].policies[0b110][1] == 1
-    with pytest.raises(InvalidProblemError, match="answered with a Rows"):
+    with pytest.raises(InvalidProblemError, match="answered with Rows"):
         explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))))
 
 

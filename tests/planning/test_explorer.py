@@ -17,6 +17,7 @@ from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.safety import AtStep, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.worlds import ModelWorld
 
 
 def explorer(
@@ -243,7 +244,7 @@ def test_counts_that_shrink_a_bonus_come_to_an_end() -> None:
     [
         ([ReturnHome(0.9)], {"floor": -1.0}, "the floor is -1, expected 0 or more"),
         ([ReturnHome(0.9, "current")], {}, 'home="current" is the promise of a single plan'),
-        ([EarnAtLeast(1.0)], {}, "EarnAtLeast is kept plan by plan: use PaperExplorer"),
+        ([EarnAtLeast(1.0)], {}, "EarnAtLeast holds for each plan only: use PaperExplorer"),
         ([ReturnHome(0.9, 7)], {}, "home"),
         ([ReturnWithin(2, 0.9, "current")], {}, "use PaperExplorer"),
     ],
@@ -284,3 +285,18 @@ def test_it_stays_inside_the_set() -> None:
 def test_with_a_deadline_it_goes_no_further_than_it_can_come_back_in_time() -> None:
     scout = explorer(Walk(corridor(6)), ReturnWithin(2, 1.0))
     assert max(step.state for step in scout.explore(50)) == 2
+
+
+def test_steps_models_and_beliefs_are_printed_as_one_line() -> None:
+    model = SparseMDP.from_names({"hut": {"out": "path"}, "path": {"back": "hut"}})
+    belief = FiniteBelief([model])
+    planner = Planner(RMax(), [ReturnHome(0.95)])
+    explorer = Explorer(planner, belief, ModelWorld(model, start="hut", seed=0))
+    assert [str(step) for step in explorer.explore(limit=1)] == ["Step 1: out in hut, then path."]
+    assert str(model) == "SparseMDP: 2 states, 2 actions."
+    assert str(explorer.belief) == "FiniteBelief: 1 world, 2 states (2 visited), 2 actions."
+    counted = DirichletBelief.independent(np.ones((2, 2, 2)))
+    for _ in range(3):
+        counted = counted.update(Transition(0, 0, 1))
+    told = "DirichletBelief: 3 observations, 2 states (2 visited), 2 actions."
+    assert str(counted) == told

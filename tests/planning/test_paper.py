@@ -174,7 +174,11 @@ class Remembering(Planner):
     handed: list[Plan | None] = field(default_factory=list)
 
     def plan(
-        self, belief: Any, state: int, start: int | None = None, previous: Plan | None = None
+        self,
+        belief: Any,
+        state: int | str,
+        start: int | str | None = None,
+        previous: Plan | None = None,
     ) -> Plan:
         self.handed.append(previous)
         return super().plan(belief, state, start, previous)
@@ -191,7 +195,9 @@ def test_each_plan_starts_from_the_last_one() -> None:
 
 def test_a_last_plan_to_start_from_does_not_change_the_way() -> None:
     class Forgetful(Planner):
-        def plan(self, belief: Any, state: int, start: int | None = None, _: Any = None) -> Plan:
+        def plan(
+            self, belief: Any, state: int | str, start: int | str | None = None, _: Any = None
+        ) -> Plan:
             return super().plan(belief, state, start)
 
     ways = [
@@ -360,7 +366,7 @@ def test_a_step_holds_the_plan_and_what_was_seen() -> None:
 
 def test_home_is_set_anew_at_each_step_unless_it_is_the_start() -> None:
     for home, expected in (("current", [[0], [1], [2]]), ("start", [[0], [0], [0]])):
-        planner = Planner(RMax(), [ReturnHome(1.0, home)], 0.9)  # type: ignore[arg-type]
+        planner = Planner(RMax(), [ReturnHome(1.0, home)], 0.9)
         scout = explorer(Walk(corridor(4)), planner=planner)
         homes = [step.plan.criteria[0].home.tolist() for step in scout.explore(100)]
         assert homes == expected

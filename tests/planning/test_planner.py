@@ -105,7 +105,11 @@ def test_a_looser_level_lets_it_go() -> None:
 
 def test_the_default_correction_is_the_tightest_that_the_belief_allows() -> None:
     assert ridge_plan().correction is Correction.MOVES
-    assert ridge_plan(SPARSE_RIDGE).correction is Correction.GENERAL
+    assert ridge_plan(SPARSE_RIDGE).correction is Correction.MOVES  # it is move-or-stay
+    general = DirichletBelief.independent(np.ones((2, 2, 2)))
+    assert Planner(constant(BONUS), [ReturnHome(0.1)]).plan(general, 0).correction is (
+        Correction.GENERAL
+    )
 
 
 def test_a_dirichlet_belief_is_planned_with_the_general_correction() -> None:
@@ -126,8 +130,11 @@ def test_a_correction_may_be_named_by_word_or_by_enum(correction: Correction) ->
 
 
 def test_the_moves_correction_on_general_worlds_is_refused() -> None:
+    rows = np.full((3, 1, 3), 1 / 3)  # each action has two destinations beside staying
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    planner = Planner(constant(np.ones((3, 1))), [ReturnHome(0.5)], correction=Correction.MOVES)
     with pytest.raises(InvalidBeliefError, match="FiniteBelief has a SparseMDP as its mean"):
-        ridge_plan(SPARSE_RIDGE, correction=Correction.MOVES)
+        planner.plan(belief, 0)
 
 
 def test_the_moves_correction_on_a_dirichlet_belief_is_refused() -> None:
@@ -462,7 +469,7 @@ def test_a_discount_outside_zero_and_one_is_refused(discount: float) -> None:
 
 
 def test_a_discount_so_near_one_that_rounding_decides_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match=r"γ is within .* of 1"):
+    with pytest.raises(InvalidProblemError, match=r"1 − γ is .*, expected"):
         Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-12)
     assert Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-8).discount < 1.0
 
@@ -490,7 +497,18 @@ def test_what_is_no_criterion_is_refused() -> None:
         Planner(RMax(), [0.9])  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("state", [True, 0.0, "0", None])
+def test_a_state_and_a_home_can_be_named() -> None:
+    worlds = [replace(world, state_names=("camp", "peak")) for world in RIDGE.worlds]
+    belief = FiniteBelief(worlds, RIDGE.weights)
+    planner = Planner(constant(BONUS), [ReturnHome(0.5, "camp"), StayInside(["camp", "peak"], 0.5)])
+    named, numbered = planner.plan(belief, "peak", "camp"), planner.plan(belief, 1, 0)
+    assert named.bounds == numbered.bounds
+    assert "In peak:" in str(named)
+    with pytest.raises(InvalidProblemError, match=r"the state is 'paek', .* did you mean 'peak'"):
+        planner.plan(belief, "paek")
+
+
+@pytest.mark.parametrize("state", [True, 0.0, None])
 def test_a_state_that_is_no_whole_number_is_refused(state: Any) -> None:
     with pytest.raises(InvalidProblemError, match=r"the state is .*, expected a whole number"):
         Planner(constant(BONUS)).plan(RIDGE, state)
@@ -519,7 +537,7 @@ def test_a_start_that_does_not_exist_is_refused(start: int) -> None:
 
 
 def test_a_home_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match=r"home \(n=0\) is 7, outside 0\.\.1"):
+    with pytest.raises(InvalidProblemError, match=r"home is 7, outside 0\.\.1"):
         Planner(constant(BONUS), [ReturnHome(0.9, home=7)]).plan(RIDGE, 0)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,13 @@ def corridor(slips: tuple[float, ...], states: int = 4) -> FiniteBelief:
 
 def test_a_corridor_that_is_slippery_or_not_is_proven_to_lead_home() -> None:
     planner = Planner(far_bonus, [ReturnHome(0.5)], 0.9)
-    (found,) = planner.plan(corridor((0.1, 0.4)), 0).criteria
+    belief = corridor((0.1, 0.4))
+    (found,) = planner.plan(belief, 0).criteria
     assert found.evaluator is Evaluator.EXACT
     assert found.bound == pytest.approx(1.0, abs=1e-12)
-    assert found.corrected < 0.7  # Theorem 2 charges every step for its doubt
+    (charged,) = replace(planner, correction=Correction.GENERAL).plan(belief, 0).criteria
+    assert charged.bound == pytest.approx(1.0, abs=1e-12)
+    assert charged.corrected < 0.7  # Theorem 2 charges every step for its doubt
 
 
 def test_a_return_within_a_limit_is_that_of_the_mean_over_worlds() -> None:
@@ -72,12 +76,14 @@ def test_what_is_proven_on_a_finite_belief_is_true_and_no_less(
 
 def test_a_naive_plan_is_not_made_true() -> None:
     planner = Planner(far_bonus, [ReturnHome(0.5)], 0.9, Correction.NAIVE)
-    (found,) = planner.plan(corridor((0.1, 0.4)), 0).criteria
+    belief = corridor((0.1, 0.4))
+    (found,) = planner.plan(belief, 0).criteria
     assert found.evaluator is Evaluator.CORRECTION
 
 
 def test_a_limit_of_very_many_steps_keeps_its_correction(monkeypatch: Any) -> None:
     monkeypatch.setattr("homeward.planning.world_values.MAX_LAYERS", 3)
     planner = Planner(far_bonus, [ReturnWithin(4, 0.5)], 0.9)
-    (found,) = planner.plan(corridor((0.1, 0.4)), 0).criteria
+    belief = corridor((0.1, 0.4))
+    (found,) = planner.plan(belief, 0).criteria
     assert found.evaluator is Evaluator.CORRECTION

@@ -10,7 +10,7 @@ import pytest
 
 from homeward.errors import InvalidFileError
 from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
-from homeward.runs import Run
+from homeward.runs import Run, WarmStart
 from homeward.runs.log import from_line, to_line
 from homeward.words import ENDS, VERDICTS, sentence
 
@@ -299,3 +299,39 @@ def test_a_run_of_another_version_is_not_set_up(own: Path, version: int, said: s
     (own / "grid-safe" / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InvalidFileError, match=f"{said}.*of version {version}"):
         Replay(own / "grid-safe").at(0)
+
+
+PIT = "55555\n55555\n55a55\n55555\n55555"
+
+
+@pytest.mark.parametrize("explorer", ["uncover", "safe", "rmax"])
+def test_one_who_can_not_move_chooses_no_move(tmp_path: Path, explorer: str) -> None:
+    config = {"map": PIT, "explorer": explorer, "algorithm": "paper", "stay": False}
+    Run.create(tmp_path / "pit", "grid", config).resume()
+    why = Replay(tmp_path / "pit").why(0)
+    assert (why["action"], why["trapped"]) == (None, True)
+    assert why["sentence"] == sentence(ENDS["stuck"])
+    assert {each["verdict"] for each in why["actions"]} == {"unavailable"}
+    Run.create(tmp_path / "stays", "grid", {**config, "stay": True}).resume()
+    assert Replay(tmp_path / "stays").why(0)["trapped"] is False
+
+
+@pytest.mark.parametrize("kind", ["grid", "rover"])
+def test_where_nothing_moves_an_optimal_plan_has_no_gap(tmp_path: Path, kind: str) -> None:
+    ground = {"rows": 12, "columns": 12, "cell": 1.0, "climb": 1e-3, "descend": 1e-3}
+    config = {"map": PIT} if kind == "grid" else ground
+    Run.create(tmp_path / "still", kind, {**config, "algorithm": "paper", "limit": 2}).resume()
+    why = Replay(tmp_path / "still").why(0)
+    assert why["status"] == "optimal"
+    assert why["gap"] <= 1e-6 * max(1.0, abs(why["value"]))
+
+
+def test_the_warm_starts_that_are_kept_are_limited_in_bytes(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay = Replay(runs / "grid-paper")
+    size = WarmStart.of(replay.plan(0)[0]).nbytes
+    monkeypatch.setattr("homeward.replay.replay.MAX_SEED_BYTES", 3 * size)
+    for step in range(6):
+        replay.plan(step)
+    assert 0 < sum(seeds.nbytes for seeds in replay._seeds.values()) <= 3 * size

@@ -9,6 +9,7 @@ import pytest
 from tests.replay.test_history import history_of, scene_of, setup_of
 from tests.replay.test_moment import moment_of
 
+from homeward.kinds.rover.scene import steepest
 from homeward.planning.planner import Planner
 from homeward.replay.scene import actions_of
 from homeward.runs import Run, find_kind
@@ -23,7 +24,7 @@ ALL = ("height", "uncertainty", "seen", "v", "bonus", "success", "visited", "tru
 def maps_of(folder: Path, step: int) -> tuple[dict[str, Any], Any]:
     moment = moment_of(folder, step)
     scene = scene_of(folder, setup_of(folder))
-    assert {entry["name"] for entry in scene.layers} == set(ALL)
+    assert {entry["name"] for entry in scene.layers} - {"slope"} == set(ALL)
     return scene.maps(ALL, moment), moment
 
 
@@ -155,3 +156,10 @@ def test_without_its_arrays_a_run_has_left_no_layers(kind: str) -> None:
     kept_layers = find_kind(kind).kept_layers
     assert kept_layers is not None
     assert kept_layers({}) == {}
+
+
+def test_a_slope_is_that_to_the_steepest_neighbour() -> None:
+    height = np.array([[0.0, 1.0, 1.0], [0.0, np.nan, 3.0]]).ravel()
+    found = steepest(height, (2, 3), (2.0, 1.0)).reshape(2, 3)
+    tangents = [[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]]
+    assert np.allclose(np.tan(np.radians(found)), tangents)

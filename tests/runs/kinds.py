@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from homeward.agents.setup import OURS, PAPER
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.models import Moves
@@ -84,7 +85,11 @@ class Moody(Planner):
     pause: float = 0.0
 
     def plan(
-        self, belief: Any, state: int, start: int | None = None, previous: Plan | None = None
+        self,
+        belief: Any,
+        state: int | str,
+        start: int | str | None = None,
+        previous: Plan | None = None,
     ) -> Plan:
         time.sleep(self.pause)
         plan = super().plan(belief, state, start, None)
@@ -124,7 +129,8 @@ def make(config: MeadowConfig) -> Setup:
         planner = Moody(planner.bonus, planner.criteria, planner.discount, pause=config.pause)
     world = Meadow(config)
     belief = FiniteBelief(models)
-    return Setup(planner, belief, world, config.limit, config.strict, config.algorithm)
+    agent = PAPER if config.algorithm == "paper" else OURS
+    return Setup(planner, belief, world, config.limit, config.strict, agent)
 
 
 def fields(belief: FiniteBelief, world: Meadow) -> dict[str, NDArray[Any]]:

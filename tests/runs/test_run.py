@@ -262,6 +262,22 @@ def test_ctrl_c_leaves_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert run.status is RunStatus.INTERRUPTED
 
 
+def test_ctrl_c_inside_compiled_code_leaves_an_interrupted_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def struck(explorer: PaperExplorer) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    next(steps)
+    monkeypatch.setattr(PaperExplorer, "step", struck)
+    with pytest.raises(SystemError):
+        next(steps)
+    assert run.status is RunStatus.INTERRUPTED
+    assert run.manifest.error is None
+
+
 def test_a_limit_can_be_raised_and_the_way_is_as_if_it_had_been_so_from_the_start(
     tmp_path: Path, whole: Run
 ) -> None:
@@ -343,9 +359,9 @@ def test_a_config_of_another_version_is_refused(
     with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
         made.resume()
     assert made.trajectory() == ()  # what was recorded can still be read
-    monkeypatch.setattr(run, "FORMAT", 2)
+    monkeypatch.setattr(run, "FORMAT", 3)
     Run.create(tmp_path / "newer", "meadow")
-    with pytest.raises(InvalidFileError, match=r"has format 2; homeward .* reads format 1"):
+    with pytest.raises(InvalidFileError, match=r"has format 3; homeward .* reads formats up to 2"):
         Run.open(tmp_path / "newer")
 
 
@@ -522,3 +538,17 @@ def test_the_explorer_can_be_looked_at_while_it_goes(tmp_path: Path) -> None:
     for step in run.steps():
         assert run.explorer is not None
         assert run.explorer.world.state == step.state
+
+
+def test_a_run_and_its_file_can_move_together(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    (here / "files").mkdir(parents=True)
+    np.save(here / "files" / "hills.npy", np.random.default_rng(0).random((30, 30)))
+    config = {"terrain": str(here / "files" / "hills.npy"), "pixel": 20.0, "climb": 20.0}
+    run = Run.create(here / "run", "rover", {**config, "limit": 2}, ["terrain"])
+    assert Run(here / "run").config["terrain"] == config["terrain"]
+    here.rename(tmp_path / "there")
+    moved = Run.open(tmp_path / "there" / "run")
+    assert moved.config["terrain"] == str(tmp_path / "there" / "files" / "hills.npy")
+    assert moved.resume() is End.STEPS
+    assert not run.directory.exists()

@@ -64,15 +64,15 @@ def test_a_recall_that_there_is_no_room_for_is_refused_with_its_bytes() -> None:
         recalled(most + 1)
 
 
-def test_an_unknown_word_for_home_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="home is 'base', expected 'current', 'start'"):
-        ReturnHome(0.9, "base")  # type: ignore[arg-type]
+def test_a_home_without_names_of_states_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="home is 'base', but the model has no names"):
+        ReturnHome(0.9, "base").require(situation(0))
 
 
 @pytest.mark.parametrize("home", [4, -1, [0, 4]])
 def test_a_home_that_does_not_exist_is_refused_by_number(home: int | list[int]) -> None:
     wrong = 4 if home != -1 else -1
-    with pytest.raises(InvalidProblemError, match=rf"home \(n=\d\) is {wrong}, outside 0\.\.3"):
+    with pytest.raises(InvalidProblemError, match=rf"home is {wrong}, outside 0\.\.3"):
         ReturnHome(0.9, home).require(situation())
 
 
@@ -271,7 +271,7 @@ def test_a_set_that_is_changed_later_does_not_change_the_criterion() -> None:
     mine = np.ones(4, bool)
     criterion = StayInside(mine, 0.9)
     mine[:] = False
-    assert criterion.allowed.all()
+    assert np.all(criterion.allowed)
 
 
 REWARDS = np.array([[1.0], [3.0], [-1.0], [1.0]])
@@ -365,6 +365,7 @@ def test_returning_to_each_base_is_a_criterion_per_base() -> None:
     assert [(c.home, c.delta) for c in each] == [(1, 0.8), (3, 0.8)]
     limited = return_to_each(np.array([2]), 0.8, within=5)
     assert limited == [ReturnWithin(5, 0.8, 2)]
-    for bases in ([], [0.5], "ab"):
+    assert return_to_each("ab", 0.8) == [ReturnHome(0.8, ["ab"])]
+    for bases in ([], [0.5]):
         with pytest.raises(InvalidProblemError, match="bases"):
             return_to_each(bases, 0.8)  # type: ignore[arg-type]

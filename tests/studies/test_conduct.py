@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from homeward.errors import InvalidInputError
 from homeward.studies import Ledger, Outcome, Study, combine, conduct, define, table_of
 from homeward.studies.conduct import BATCH_SECONDS, MAX_BATCH_TASKS, MAX_DEATHS, TaskQueue
-from homeward.studies.crews import Report
+from homeward.studies.crews import BatchResult
 
 if TYPE_CHECKING:
     from homeward.studies.crews import Batch
@@ -106,9 +106,9 @@ def positions_of(batch: Batch) -> tuple[int, ...]:
     return tuple(position for position, _, _ in batch.items)
 
 
-def done(batch: Batch, seconds: float, count: int | None = None) -> Report:
+def done(batch: Batch, seconds: float, count: int | None = None) -> BatchResult:
     positions = positions_of(batch)[:count]
-    return Report(batch, [Outcome(p, {}, None, seconds) for p in positions])
+    return BatchResult(batch, [Outcome(p, {}, None, seconds) for p in positions])
 
 
 def handed(desk: TaskQueue, slots: int = 1) -> Batch:
@@ -158,7 +158,7 @@ def test_tasks_whose_worker_died_are_tried_alone_and_one_at_a_time(tmp_path: Pat
     office = desk(tmp_path, 30)
     office.pace = BATCH_SECONDS / 3
     batch = handed(office)
-    assert office.settle(Report(batch, [], deaths=1)) == []
+    assert office.settle(BatchResult(batch, [], deaths=1)) == []
     suspect, beside = handed(office, slots=4), handed(office, slots=4)
     assert positions_of(suspect) == (0,)
     assert positions_of(beside)[0] == 3
@@ -175,7 +175,7 @@ def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None
         batch = handed(office)
         deadly = 1 in positions_of(batch)
         deaths += deadly
-        report = Report(batch, [], deaths=1, cause="gone") if deadly else done(batch, 0.1)
+        report = BatchResult(batch, [], deaths=1, cause="gone") if deadly else done(batch, 0.1)
         outcomes += office.settle(report)
     assert deaths == MAX_DEATHS
     assert [(o.position, o.failed) for o in outcomes] == [(0, False), (1, True)]
@@ -187,9 +187,9 @@ def test_a_scheduler_that_tries_by_itself_still_does_not_fail_the_innocent(tmp_p
     office.pace = BATCH_SECONDS / 3
     together = handed(office)
     assert len(together.items) == 2
-    assert office.settle(Report(together, [], deaths=4)) == []
+    assert office.settle(BatchResult(together, [], deaths=4)) == []
     assert office.settle(done(handed(office), 0.1))[0].position == 0
-    (failed,) = office.settle(Report(handed(office), [], deaths=4))
+    (failed,) = office.settle(BatchResult(handed(office), [], deaths=4))
     assert (failed.position, failed.failed) == (1, True)
 
 
@@ -219,7 +219,7 @@ def test_every_task_comes_to_exactly_one_end_and_only_the_deadly_fail(
         cut = next((i for i, p in enumerate(positions_of(batch)) if p in slow), len(batch.items))
         begun = positions_of(batch)[: cut + 1]
         if deadly & set(begun):
-            outcomes += office.settle(Report(batch, [], deaths=1))
+            outcomes += office.settle(BatchResult(batch, [], deaths=1))
         else:
             outcomes += office.settle(done(batch, 1e-4, count=len(begun)))
     assert sorted(o.position for o in outcomes) == list(range(tasks))

@@ -13,7 +13,7 @@ from tests.terrain.planetary import MARS
 from tests.terrain.test_polygons import CRS84, cells, named
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.terrain.points import cells_of_targets, read_targets, targets_from
+from homeward.terrain.points import cells_of_targets, check_targets, read_targets, targets_from
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +39,13 @@ def test_points_have_the_weight_of_their_feature_or_one() -> None:
     expected = ((5.0, 6.0, 2.0), (7.0, 8.0, 1.0), (1.0, 2.0, 0.5), (3.0, 4.0, 0.5))
     assert targets_from(value) == expected
     assert targets_from({"type": "Point", "coordinates": [1, 2]}) == ((1.0, 2.0, 1.0),)
+
+
+def test_a_list_of_targets_follows_the_rules_of_a_file() -> None:
+    assert check_targets(((1.0, 2.0, 0.5),)) == ((1.0, 2.0, 0.5),)
+    for wrong in ((1.0, 2.0, 0.0), (1.0, 2.0, -1.0), (1.0, float("nan"), 1.0)):
+        with pytest.raises(InvalidInputError, match=r"point 2 is at .* a weight above 0"):
+            check_targets(((1.0, 2.0, 0.5), wrong))
 
 
 LINE = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}

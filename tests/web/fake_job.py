@@ -54,4 +54,5 @@ def main(folder: Path) -> int:
 LINE = b'{"step":0,"crc":"%08x"}\n' % zlib.crc32(b'{"step":0}')
 stop = threading.Event()
 if __name__ == "__main__":
-    os._exit(main(Path(sys.argv[1])))
+    given = sys.stdin.readline()
+    os._exit(main(Path(json.loads(given))) if given else 0)

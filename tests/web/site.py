@@ -50,7 +50,7 @@ class Site:
         return self.client.delete(path, headers=CHANGE)
 
     def status(self, run: str) -> str:
-        return str(self.get(f"/api/runs/{run}").json()["status"])
+        return str(self.get(f"/api/v1/runs/{run}").json()["status"])
 
     def wait(self, run: str, *statuses: str) -> dict[str, Any]:
         """Wait until a run stands so."""
@@ -58,7 +58,7 @@ class Site:
         return found
 
     def _stands(self, run: str, statuses: tuple[str, ...]) -> dict[str, Any] | None:
-        runs = self.get("/api/runs").json()["runs"]
+        runs = self.get("/api/v1/runs").json()["runs"]
         found = next((r for r in runs if r["id"] == run), None)
         return found if found is not None and found["status"] in statuses else None
 
@@ -82,7 +82,7 @@ def serving(
     listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server = Server(root, Limits(**limits), static or root / "no static")
-    app = Guard(server.app(), "127.0.0.1", port, token)
+    app = Guard(server.app(), "127.0.0.1", token)
     options: dict[str, Any] = {"log_config": None, "ws": "none", "lifespan": "on"}
     config = uvicorn.Config(app, timeout_graceful_shutdown=1, access_log=False, **options)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

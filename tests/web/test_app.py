@@ -15,6 +15,8 @@ from tests.web.site import CHANGE, Site, serving, until
 
 from homeward import __version__
 from homeward.runs import Run
+from homeward.web.listing import paired
+from homeward.web.openapi import API
 from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
@@ -33,64 +35,113 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_it_says_who_answers(site: Site) -> None:
-    about = site.get("/api/about").json()
+    about = site.get("/api/v1/about").json()
     assert about["version"] == __version__
     assert about["runs"] == "runs"
-    assert set(about["limits"]) == {"uploads", "runs", "streams", "cells"}
+    assert set(about["limits"]) == {"uploads", "stored", "runs", "queued", "streams", "cells"}
 
 
 def test_the_list_has_every_run_and_the_newest_first(site: Site) -> None:
-    found = site.get("/api/runs").json()["runs"]
+    found = site.get("/api/v1/runs").json()["runs"]
     assert {r["id"] for r in found} == {
         *("grid-safe", "grid-unsafe", "grid-paper", "meadow", "rover", "rover-paper")
     }
-    assert [r["created"] for r in found] == sorted((r["created"] for r in found), reverse=True)
+    newest = [max(run["created"] for run in row) for row in paired(found)]
+    assert newest == sorted(newest, reverse=True)
 
 
 def test_details_say_all_of_a_run(site: Site) -> None:
-    found = site.get("/api/runs/grid-safe").json()
+    found = site.get("/api/v1/runs/grid-safe").json()
     assert found["shape"] == [6, 6]
     assert found["config"]["size"] == 6
     assert found["limit"] == 20 * 36
-    assert found["criteria"] == [{"name": "return to the start", "kind": "return", "level": 0.7}]
+    home = {"kind": "return", "level": 0.7, "home": "start", "within": None}
+    assert found["criteria"] == [home]
     assert (found["pair"], found["home"]) == ("grid-unsafe", "start")
     assert len(found["actions"]) == 9
-    rover = site.get("/api/runs/rover").json()
+    rover = site.get("/api/v1/runs/rover").json()
     assert rover["cell"] == [20.0, 20.0]
     assert rover["start"] == 10 * rover["config"]["start"][0] + rover["config"]["start"][1]
-    meadow = site.get("/api/runs/meadow").json()
+    meadow = site.get("/api/v1/runs/meadow").json()
     assert (meadow["shape"], meadow["layers"]) == (None, [])
 
 
 def test_records_fields_why_and_way_answer(site: Site, runs: Path) -> None:
-    _, records = unpack(site.get("/api/runs/rover/records?from=10&to=20").content)
+    _, records = unpack(site.get("/api/v1/runs/rover/records?from=10&to=20").content)
     known = [r.state for r in Run(runs / "rover").records()]
     assert records["state"].tolist() == known[10:20]
-    frame = site.get("/api/runs/rover/steps/60/fields?layers=height,uncertainty")
+    frame = site.get("/api/v1/runs/rover/steps/60/fields?layers=height,uncertainty")
     _, fields = unpack(frame.content)
     kept = Run(runs / "rover").fields()
     np.testing.assert_array_equal(fields["height"], kept["height"].astype(np.float32))
     np.testing.assert_array_equal(fields["uncertainty"], kept["deviation"].astype(np.float32))
-    assert site.get("/api/runs/rover/steps/3/why").json()["agrees"]
-    assert site.get("/api/runs/rover/steps/3/way?cell=7").json()["cell"] == 7
+    assert site.get("/api/v1/runs/rover/steps/3/why").json()["agrees"]
+    assert site.get("/api/v1/runs/rover/steps/3/way?cell=7").json()["cell"] == 7
+
+
+def test_a_run_is_told_as_a_whole(site: Site) -> None:
+    found = site.get("/api/v1/runs/grid-safe/playback?level=0.8").json()
+    assert (found["level"], found["delta"]) == (0.8, 0.7)
+    assert site.get("/api/v1/runs/grid-safe/timeline").json()["events"] == found["events"]
+    assert site.get("/api/v1/runs/grid-safe/glance").json()["trapped"] is None
+    for level in ("2", "nan", "x"):
+        refused = site.get(f"/api/v1/runs/grid-safe/playback?level={level}")
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+    assert site.get("/api/v1/runs/meadow/glance").status_code == 404
+
+
+def test_what_one_takes_along_is_sent_as_files(site: Site, runs: Path) -> None:
+    run = f"{API}/runs/rover"
+    names = {file["name"]: file["bytes"] for file in site.get(f"{run}/files").json()["files"]}
+    assert {"path.geojson", "terrain.tif", "summary.md"} <= names.keys()
+    assert not {"config.json", "manifest.json", "steps.jsonl"} & names.keys()
+    got = site.get(f"{run}/files/terrain.tif")
+    assert got.content == (runs / "rover" / "terrain.tif").read_bytes()
+    assert got.headers["content-disposition"] == 'attachment; filename="rover-terrain.tif"'
+    for name in ("config.json", "steps.jsonl", "..%2Fgrid-safe%2Fsummary.json", "absent.md"):
+        assert site.get(f"{run}/files/{name}").status_code == 404
+    way = site.get(f"{run}/steps/5/way/home.geojson")
+    assert way.json()["type"] == "FeatureCollection"
+    assert site.get(f"{run}/steps/5/way/home.exe").status_code == 404
+    found = site.get(f"{API}/runs/grid-safe/certificate").json()
+    assert (found["run"], found["refuted"]) == ("grid-safe", False)
+
+
+def test_a_run_is_made_again_at_other_levels(busy: Site) -> None:
+    config = {"size": 5, "seed": 3, "walls": 0.1, "delta": 0.9, "limit": 3}
+    busy.post(f"{API}/runs", {"kind": "grid", "name": "first", "config": config})
+    busy.wait("first", "finished")
+    made = busy.post(f"{API}/runs/first/again", {"deltas": [0.7, 1]})
+    assert made.status_code == 201
+    runs = made.json()["runs"]
+    assert [run["delta"] for run in runs] == [0.7, 1.0]
+    for run in runs:
+        busy.wait(run["id"], "finished")
+        there = Run.open(busy.root / run["id"]).config
+        assert {**there, "delta": 0.9} == Run.open(busy.root / "first").config
+        busy.delete(f"{API}/runs/{run['id']}")
+    wrong: list[dict[str, Any]] = [{"deltas": []}, {"deltas": [2]}, {"deltas": ["x"]}, {}]
+    for body in (*wrong, {"deltas": [0.5], "a": 1}):
+        assert busy.post(f"{API}/runs/first/again", body).status_code == 400
+    busy.delete(f"{API}/runs/first")
 
 
 def test_what_is_true_only_now_is_not_kept(site: Site) -> None:
-    for path in ("/api/runs", "/api/runs/grid-safe", "/api/runs/grid-safe/steps/1/why"):
+    for path in ("/api/v1/runs", "/api/v1/runs/grid-safe", "/api/v1/runs/grid-safe/steps/1/why"):
         assert site.get(path).headers["cache-control"] == "no-store"
 
 
 def test_there_are_sixteen_layers_at_most(site: Site) -> None:
     layers = ",".join(f"layer{number}" for number in range(17))
-    answer = site.get(f"/api/runs/grid-safe/steps/1/fields?layers={layers}")
+    answer = site.get(f"/api/v1/runs/grid-safe/steps/1/fields?layers={layers}")
     assert answer.status_code == 400
     assert "1 to 16 layers" in answer.json()["error"]
 
 
 def test_a_stream_goes_on_after_the_last_step_that_was_heard_of(site: Site) -> None:
-    last = site.get("/api/runs/grid-safe").json()["steps"]
-    heard = {"Last-Event-ID": str(last - 2)}
-    with site.client.stream("GET", "/api/runs/grid-safe/events", headers=heard) as answer:
+    last = site.get("/api/v1/runs/grid-safe").json()["steps"]
+    heard = {"Last-Event-ID": f"grid-safe@{last - 2}"}
+    with site.client.stream("GET", "/api/v1/events?runs=grid-safe", headers=heard) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: steps"
         said = json.loads(next(line for line in lines if line.startswith("data"))[6:])
@@ -103,7 +154,7 @@ def test_one_answer_does_not_wait_for_a_preview(site: Site) -> None:
 
 
 def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:
-    path = "/api/runs/grid-safe/steps/2/fields?layers=seen"
+    path = "/api/v1/runs/grid-safe/steps/2/fields?layers=seen"
     first = site.get(path)
     assert first.headers["cache-control"] == "private, no-cache"
     again = site.get(path, headers={"If-None-Match": first.headers["etag"]})
@@ -115,20 +166,20 @@ def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/api/runs/nobody", 404),
-        ("/api/runs/grid-safe/steps/999/why", 404),
-        ("/api/runs/grid-safe/steps/-1/why", 404),
-        ("/api/runs/grid-safe/steps/x/fields", 404),
-        ("/api/runs/grid-safe/steps/1/fields?layers=magic", 404),
-        ("/api/runs/grid-safe/steps/1/fields?layers=", 400),
-        ("/api/runs/grid-safe/steps/1/way", 400),
-        ("/api/runs/grid-safe/steps/1/way?cell=99", 404),
-        ("/api/runs/grid-safe/records?from=-2", 400),
-        ("/api/runs/grid-safe/records?from=1e9", 400),
-        ("/api/runs/meadow/steps/1/fields", 404),
-        ("/api/nothing", 404),
-        ("/api/terrain/preview?rows=4000000&columns=4000000", 400),
-        ("/api/terrain/preview?terrain=/etc/passwd", 400),
+        ("/api/v1/runs/nobody", 404),
+        ("/api/v1/runs/grid-safe/steps/999/why", 404),
+        ("/api/v1/runs/grid-safe/steps/-1/why", 404),
+        ("/api/v1/runs/grid-safe/steps/x/fields", 404),
+        ("/api/v1/runs/grid-safe/steps/1/fields?layers=magic", 404),
+        ("/api/v1/runs/grid-safe/steps/1/fields?layers=", 400),
+        ("/api/v1/runs/grid-safe/steps/1/way", 400),
+        ("/api/v1/runs/grid-safe/steps/1/way?cell=99", 404),
+        ("/api/v1/runs/grid-safe/records?from=-2", 400),
+        ("/api/v1/runs/grid-safe/records?from=1e9", 400),
+        ("/api/v1/runs/meadow/steps/1/fields", 404),
+        ("/api/v1/nothing", 404),
+        ("/api/v1/terrain/preview?rows=4000000&columns=4000000", 400),
+        ("/api/v1/terrain/preview?terrain=/etc/passwd", 400),
     ],
 )
 def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, status: int) -> None:
@@ -140,9 +191,9 @@ def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, statu
 
 
 def test_kinds_examples_and_a_preview_are_there(site: Site) -> None:
-    assert set(site.get("/api/kinds").json()) == {"grid", "rover"}
-    assert len(site.get("/api/examples").json()["worlds"]) == 3
-    _, arrays = unpack(site.get("/api/terrain/preview?rows=100&columns=160&cell=10").content)
+    assert set(site.get("/api/v1/kinds").json()) == {"grid", "rover"}
+    assert len(site.get("/api/v1/examples").json()["worlds"]) == 3
+    _, arrays = unpack(site.get("/api/v1/terrain/preview?rows=100&columns=160&cell=10").content)
     assert arrays["height"].shape == (10, 16)
 
 
@@ -175,7 +226,7 @@ def test_a_new_run_is_watched_to_its_end_and_removed(busy: Site) -> None:
     told: list[tuple[str, dict[str, Any]]] = []
 
     def listen() -> None:
-        with busy.client.stream("GET", "/api/runs/mine/events") as stream:
+        with busy.client.stream("GET", "/api/v1/events?runs=mine") as stream:
             name = ""
             for line in stream.iter_lines():
                 if line.startswith("event: "):
@@ -185,38 +236,38 @@ def test_a_new_run_is_watched_to_its_end_and_removed(busy: Site) -> None:
                     if name == "gone":
                         return
 
-    made = busy.post("/api/runs", {"kind": "grid", "name": "mine", "config": {"size": 5}})
+    made = busy.post("/api/v1/runs", {"kind": "grid", "name": "mine", "config": {"size": 5}})
     assert made.status_code == 201
     assert made.json()["status"] in ("running", "queued")
     watcher = threading.Thread(target=listen)
     watcher.start()
     busy.wait("mine", "finished")
-    total = busy.get("/api/runs/mine").json()["steps"]
+    total = busy.get("/api/v1/runs/mine").json()["steps"]
     until(lambda: any(n == "status" and d["status"] == "finished" for n, d in told))
-    assert busy.delete("/api/runs/mine").status_code == 204
+    assert busy.delete("/api/v1/runs/mine").status_code == 204
     watcher.join(10)
     assert told[-1][0] == "gone"
     steps = [d for n, d in told if n == "steps"]
     assert [steps[0]["from"], steps[-1]["to"]] == [0, total]
     assert all(a["to"] == b["from"] for a, b in itertools.pairwise(steps))
     assert not (busy.root / "mine").exists()
-    assert busy.get("/api/runs/mine").status_code == 404
+    assert busy.get("/api/v1/runs/mine").status_code == 404
 
 
 def test_a_run_is_paused_resumed_and_cancelled_while_another_waits(busy: Site) -> None:
     for name in ("first", "second"):
-        assert busy.post("/api/runs", {"kind": "grid", "name": name, "config": LARGE}).is_success
-    waiting = busy.get("/api/runs/second").json()
+        assert busy.post("/api/v1/runs", {"kind": "grid", "name": name, "config": LARGE}).is_success
+    waiting = busy.get("/api/v1/runs/second").json()
     assert (waiting["status"], waiting["place"]) == ("queued", 1)
-    until(lambda: busy.get("/api/runs/first").json()["steps"])
-    assert busy.delete("/api/runs/first").status_code == 409
-    assert busy.post("/api/runs/first/pause").json()["status"] == "paused"
+    until(lambda: busy.get("/api/v1/runs/first").json()["steps"])
+    assert busy.delete("/api/v1/runs/first").status_code == 409
+    assert busy.post("/api/v1/runs/first/pause").json()["status"] == "paused"
     assert busy.wait("second", "running")
-    assert busy.post("/api/runs/first/pause").status_code == 409
-    assert busy.post("/api/runs/first/resume").json()["status"] == "queued"
-    assert busy.post("/api/runs/first/cancel").json()["status"] == "cancelled"
-    assert busy.post("/api/runs/second/cancel").json()["status"] == "cancelled"
-    frame = busy.get("/api/runs/first/steps/1/fields?layers=seen,v")
+    assert busy.post("/api/v1/runs/first/pause").status_code == 409
+    assert busy.post("/api/v1/runs/first/resume").json()["status"] == "queued"
+    assert busy.post("/api/v1/runs/first/cancel").json()["status"] == "cancelled"
+    assert busy.post("/api/v1/runs/second/cancel").json()["status"] == "cancelled"
+    frame = busy.get("/api/v1/runs/first/steps/1/fields?layers=seen,v")
     assert set(unpack(frame.content)[1]) == {"seen", "v"}
 
 
@@ -225,7 +276,7 @@ def test_two_tabs_that_start_the_same_name_make_one_run(busy: Site) -> None:
     wanted = {"kind": "grid", "name": "same", "config": {"size": 4}}
 
     def tab() -> None:
-        answers.append(httpx.post(f"{busy.address}/api/runs", json=wanted, headers=CHANGE))
+        answers.append(httpx.post(f"{busy.address}/api/v1/runs", json=wanted, headers=CHANGE))
 
     tabs = [threading.Thread(target=tab) for _ in range(4)]
     for one in tabs:
@@ -234,8 +285,8 @@ def test_two_tabs_that_start_the_same_name_make_one_run(busy: Site) -> None:
         one.join()
     assert sorted(a.status_code for a in answers) == [201, 409, 409, 409]
     assert all("same" in a.json()["error"] for a in answers if a.status_code == 409)
-    assert busy.post("/api/runs", wanted).status_code == 409
-    assert busy.post("/api/runs/same/resume").status_code == 409
+    assert busy.post("/api/v1/runs", wanted).status_code == 409
+    assert busy.post("/api/v1/runs/same/resume").status_code == 409
 
 
 def test_a_pair_is_made_as_a_whole_or_not_at_all(
@@ -250,7 +301,7 @@ def test_a_pair_is_made_as_a_whole_or_not_at_all(
         return await ask(run, name, *given, **more)
 
     monkeypatch.setattr(busy.server.pool, "ask", once)
-    answer = busy.post("/api/pairs", {"kind": "grid", "name": "two", "config": {"size": 3}})
+    answer = busy.post("/api/v1/pairs", {"kind": "grid", "name": "two", "config": {"size": 3}})
     assert answer.status_code == 422
     assert not [path for path in busy.root.iterdir() if "two" in path.name]
 
@@ -264,19 +315,19 @@ def test_a_run_that_is_deleted_is_forgotten(busy: Site, monkeypatch: pytest.Monk
         return await ask(run, name, *given, **more)
 
     monkeypatch.setattr(busy.server.pool, "ask", noted)
-    assert busy.delete("/api/runs/brief").status_code == 204
+    assert busy.delete("/api/v1/runs/brief").status_code == 204
     until(lambda: ("brief", "forget") in asked)
-    assert busy.delete("/api/runs/brief").status_code == 404
+    assert busy.delete("/api/v1/runs/brief").status_code == 404
 
 
 def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
     wanted = {"kind": "grid", "config": {"map": "b11\n151\n111", "delta": 0.9}}
-    pair = busy.post("/api/pairs", wanted).json()
+    pair = busy.post("/api/v1/pairs", wanted).json()
     assert (pair["safe"]["explorer"], pair["unsafe"]["explorer"]) == ("safe", "uncover")
     configs = [Run(busy.root / pair[end]["id"]).config for end in ("safe", "unsafe")]
     assert configs[0] == {**configs[1], "explorer": "safe", "delta": 0.9}
-    assert busy.get(f"/api/runs/{pair['safe']['id']}").json()["pair"] == pair["unsafe"]["id"]
-    bad = busy.post("/api/pairs", {"kind": "grid", "name": "bad", "config": {"delta": 7}})
+    assert busy.get(f"/api/v1/runs/{pair['safe']['id']}").json()["pair"] == pair["unsafe"]["id"]
+    bad = busy.post("/api/v1/pairs", {"kind": "grid", "name": "bad", "config": {"delta": 7}})
     assert bad.status_code == 400
     assert not [p for p in busy.root.iterdir() if p.name.startswith("bad")]
 
@@ -302,7 +353,7 @@ def test_a_run_that_can_not_be_made_is_refused_and_leaves_nothing(
     busy: Site, wanted: Any, said: str
 ) -> None:
     before = sorted(p.name for p in busy.root.iterdir())
-    answer = busy.post("/api/runs", wanted)
+    answer = busy.post("/api/v1/runs", wanted)
     assert answer.status_code in (400, 422)
     assert said in answer.json()["error"]
     assert sorted(p.name for p in busy.root.iterdir()) == before
@@ -316,28 +367,30 @@ def test_what_is_not_json_is_refused(busy: Site) -> None:
         ("application/json", b" " * (9 << 20), 413),
     ):
         answer = busy.client.post(
-            "/api/runs", content=body, headers={**CHANGE, "Content-Type": kind}
+            "/api/v1/runs", content=body, headers={**CHANGE, "Content-Type": kind}
         )
         assert answer.status_code == status
 
 
 def test_an_uploaded_raster_is_explored(busy: Site) -> None:
-    sent = busy.client.put("/api/uploads/my%20hills.tif", content=geotiff(), headers=CHANGE)
+    sent = busy.client.put("/api/v1/uploads/my%20hills.tif", content=geotiff(), headers=CHANGE)
     assert sent.status_code == 201
     upload = sent.json()["upload"]
     query = f"terrain={upload}&cell=40"
-    _, preview = unpack(busy.get(f"/api/terrain/preview?{query}").content)
+    _, preview = unpack(busy.get(f"/api/v1/terrain/preview?{query}").content)
     assert preview["height"].shape == (10, 15)
     config = {"terrain": upload, "cell": 40.0, "limit": 3, "climb": 20.0}
-    made = busy.post("/api/runs", {"kind": "rover", "name": "hills", "config": config})
+    made = busy.post("/api/v1/runs", {"kind": "rover", "name": "hills", "config": config})
     assert made.json()["shape"] == [10, 15]
+    recorded = json.loads((busy.root / "hills" / "config.json").read_text())["config"]["terrain"]
+    assert recorded == f"../.uploads/{upload.removeprefix('upload:')}/terrain.tif"
     busy.wait("hills", "finished")
-    found = busy.get("/api/runs/hills").json()
+    found = busy.get("/api/v1/runs/hills").json()
     assert found["config"]["terrain"] == upload
     assert str(busy.root) not in json.dumps(found)
     kept = busy.root / ".uploads" / upload.removeprefix("upload:")
     assert kept.exists()
-    assert busy.delete("/api/runs/hills").status_code == 204
+    assert busy.delete("/api/v1/runs/hills").status_code == 204
     assert not kept.exists()
 
 
@@ -346,19 +399,19 @@ def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -
     shutil.copytree(runs / "grid-safe", folder)
     lines = (folder / "steps.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "steps.jsonl").write_bytes(b"".join([*lines[:2], b"noise\n", *lines[3:]]))
-    details = site.get("/api/runs/broken").json()
+    details = site.get("/api/v1/runs/broken").json()
     assert (details["status"], details["steps"]) == ("damaged", 2)
     assert "line 3 is damaged" in details["error"]
     assert details["layers"]
-    _, arrays = unpack(site.get("/api/runs/broken/records").content)
+    _, arrays = unpack(site.get("/api/v1/runs/broken/records").content)
     assert arrays["state"].size == 2
-    assert site.get("/api/runs/broken/steps/2/fields").status_code == 200
-    for text, said in (("{", "broken is damaged"), ('{"format": 2}', "a newer version")):
+    assert site.get("/api/v1/runs/broken/steps/2/fields").status_code == 200
+    for text, said in (("{", "broken is damaged"), ('{"format": 3}', "a newer version")):
         (folder / "manifest.json").write_text(text)
-        answer = site.get("/api/runs/broken")
+        answer = site.get("/api/v1/runs/broken")
         assert answer.status_code == 409
         assert said in answer.json()["error"]
-    listed = {r["id"]: r["status"] for r in site.get("/api/runs").json()["runs"]}
+    listed = {r["id"]: r["status"] for r in site.get("/api/v1/runs").json()["runs"]}
     assert (listed["broken"], listed["grid-safe"]) == ("newer", "finished")
-    assert site.delete("/api/runs/broken").status_code == 204
+    assert site.delete("/api/v1/runs/broken").status_code == 204
     assert not folder.exists()

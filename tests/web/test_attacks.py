@@ -78,7 +78,7 @@ def test_no_part_of_the_page_is_elsewhere(fort: Site, path: str) -> None:
 
 
 def test_another_sites_page_can_not_have_something_worked_out(fort: Site) -> None:
-    path = "/api/terrain/preview?rows=100&columns=100&cell=10"
+    path = "/api/v1/terrain/preview?rows=100&columns=100&cell=10"
     for site in ("cross-site", "same-site"):
         assert ask(fort, path, Sec_Fetch_Site=site)[0] == 403
         assert ask(fort, "/", Sec_Fetch_Site=site)[0] == 200  # a link to it may stand there
@@ -86,7 +86,7 @@ def test_another_sites_page_can_not_have_something_worked_out(fort: Site) -> Non
 
 
 def test_a_foreign_host_gets_nothing(fort: Site) -> None:
-    for path in ("/", "/api/runs", "/api/runs/grid-safe/events"):
+    for path in ("/", "/api/v1/runs", "/api/v1/events?runs=grid-safe"):
         status, answer = ask(fort, path, host="rebound.example")
         assert status == 403
         assert b"grid-safe" not in answer
@@ -102,9 +102,9 @@ def test_a_post_from_a_foreign_page_does_nothing(fort: Site) -> None:
         {"Content_Type": "application/x-www-form-urlencoded", "Origin": "http://evil.example"},
     ):
         given = {"Content_Length": str(len(body)), **headers}
-        assert ask(fort, "/api/runs", "POST", **given)[0] == 403
-    assert ask(fort, "/api/runs/grid-safe", "DELETE", Origin="http://evil.example")[0] == 403
-    assert ask(fort, "/api/runs", "OPTIONS", Origin="http://evil.example")[0] == 405
+        assert ask(fort, "/api/v1/runs", "POST", **given)[0] == 403
+    assert ask(fort, "/api/v1/runs/grid-safe", "DELETE", Origin="http://evil.example")[0] == 403
+    assert ask(fort, "/api/v1/runs", "OPTIONS", Origin="http://evil.example")[0] == 405
     assert sorted(os.listdir(fort.root)) == before
 
 
@@ -114,13 +114,17 @@ DOTS = ["..", "%2e%2e", "%2E%2e", ".%2e", "..%2f..", "%2e%2e%2f", "..%5c..", "%2
 @pytest.mark.parametrize("dots", DOTS)
 def test_no_path_leads_out_of_the_folder(fort: Site, dots: str) -> None:
     for path in (
-        *(f"/api/runs/{dots}", f"/api/runs/{dots}/secret.json", f"/api/runs/{dots}/steps/0/fields"),
+        *(
+            f"/api/v1/runs/{dots}",
+            f"/api/v1/runs/{dots}/secret.json",
+            f"/api/v1/runs/{dots}/steps/0/fields",
+        ),
         *(
             f"/static/{dots}/app.py",
             f"/static/{dots}/{dots}/{dots}/etc/passwd",
             f"/{dots}/etc/passwd",
         ),
-        f"/api/runs/grid-safe/{dots}/{dots}/secret.json",
+        f"/api/v1/runs/grid-safe/{dots}/{dots}/secret.json",
     ):
         status, answer = ask(fort, path)
         assert status == 404, path
@@ -134,11 +138,11 @@ def test_a_link_in_the_folder_leads_nowhere(fort: Site, runs: Path) -> None:
     (fort.root / "half" / "steps.jsonl").unlink()
     (fort.root / "half" / "steps.jsonl").symlink_to("/etc/passwd")
     for name in ("linked", "half"):
-        for path in ("", "/records", "/steps/0/fields", "/events"):
-            assert ask(fort, f"/api/runs/{name}{path}")[0] == 404
-        status, _ = ask(fort, f"/api/runs/{name}", "DELETE", X_Homeward="1")
+        for path in ("", "/records", "/steps/0/fields", "/thumbnail"):
+            assert ask(fort, f"/api/v1/runs/{name}{path}")[0] == 404
+        status, _ = ask(fort, f"/api/v1/runs/{name}", "DELETE", X_Homeward="1")
         assert status == 404
-    assert {r["id"] for r in fort.get("/api/runs").json()["runs"]} == {"grid-safe"}
+    assert {r["id"] for r in fort.get("/api/v1/runs").json()["runs"]} == {"grid-safe"}
     assert (runs / "grid-safe" / "steps.jsonl").exists()
 
 
@@ -151,7 +155,7 @@ def left(site: Site) -> list[str]:
 def test_an_oversized_upload_is_refused_at_once(fort: Site) -> None:
     began = time.monotonic()
     given = {"X_Homeward": "1", "Content_Length": str(5 << 30)}
-    status, answer = ask(fort, "/api/uploads/big.tif", "PUT", **given)
+    status, answer = ask(fort, "/api/v1/uploads/big.tif", "PUT", **given)
     assert status == 413
     assert b"larger than 1 MB" in answer
     assert time.monotonic() - began < 5.0
@@ -160,7 +164,7 @@ def test_an_oversized_upload_is_refused_at_once(fort: Site) -> None:
 
 def test_an_endless_upload_is_cut_off(fort: Site) -> None:
     head = (
-        f"PUT /api/uploads/endless.tif HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n"
+        f"PUT /api/v1/uploads/endless.tif HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n"
         "X-Homeward: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     sent = 0
@@ -178,7 +182,7 @@ def test_an_endless_upload_is_cut_off(fort: Site) -> None:
 
 def test_an_upload_that_stops_midway_leaves_nothing(fort: Site) -> None:
     head = (
-        f"PUT /api/uploads/half.tif HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n"
+        f"PUT /api/v1/uploads/half.tif HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n"
         "X-Homeward: 1\r\nContent-Length: 1000\r\n\r\nhalf"
     ).encode()
     status, answer = talk(fort, head)
@@ -195,7 +199,7 @@ def test_an_upload_that_stops_midway_leaves_nothing(fort: Site) -> None:
     [(packed(), "not an elevation raster"), (boast(), "1000000 x 1000000 pixels are more than")],
 )
 def test_what_only_looks_like_a_raster_is_refused(fort: Site, data: bytes, said: str) -> None:
-    answer = fort.client.put("/api/uploads/hills.tif", content=data, headers=CHANGE)
+    answer = fort.client.put("/api/v1/uploads/hills.tif", content=data, headers=CHANGE)
     assert answer.status_code == 422
     assert said in answer.json()["error"]
     assert left(fort) == []
@@ -203,7 +207,7 @@ def test_what_only_looks_like_a_raster_is_refused(fort: Site, data: bytes, said:
 
 @pytest.mark.parametrize("name", ["hills.vrt", "hills.zip", "..%2f..%2fhills.sh", "hills"])
 def test_an_upload_of_another_kind_is_refused(fort: Site, name: str) -> None:
-    answer = fort.client.put(f"/api/uploads/{name}", content=geotiff(), headers=CHANGE)
+    answer = fort.client.put(f"/api/v1/uploads/{name}", content=geotiff(), headers=CHANGE)
     assert answer.status_code in (404, 415)
 
 
@@ -211,21 +215,21 @@ def test_an_upload_of_another_kind_is_refused(fort: Site, name: str) -> None:
     "name", ["<script>alert(1)</script>", "a&b", 'a"b', "a'b", "javascript:1", "../x", "\u202ex"]
 )
 def test_a_script_is_no_name(fort: Site, name: str) -> None:
-    answer = fort.post("/api/runs", {"kind": "grid", "name": name, "config": {}})
+    answer = fort.post("/api/v1/runs", {"kind": "grid", "name": name, "config": {}})
     assert answer.status_code == 400
     assert answer.headers["content-type"].startswith("application/json")
     assert "<" not in answer.text
     folder = fort.root / name.replace("/", "_")
     folder.mkdir()
     (folder / "config.json").write_text("{}")
-    listed = {r["id"] for r in fort.get("/api/runs").json()["runs"]}
+    listed = {r["id"] for r in fort.get("/api/v1/runs").json()["runs"]}
     folder.joinpath("config.json").unlink()
     folder.rmdir()
     assert listed <= {"grid-safe", "half"}
 
 
 def test_of_two_hundred_streams_the_last_are_refused_and_the_rest_goes_on(fort: Site) -> None:
-    head = f"GET /api/runs/grid-safe/events HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n\r\n"
+    head = f"GET /api/v1/events?runs=grid-safe HTTP/1.1\r\nHost: 127.0.0.1:{fort.port}\r\n\r\n"
     lines = []
     try:
         for _ in range(200):
@@ -236,26 +240,27 @@ def test_of_two_hundred_streams_the_last_are_refused_and_the_rest_goes_on(fort: 
         assert statuses.count(200) == 64
         assert statuses.count(429) == 136
         began = time.monotonic()
-        assert fort.get("/api/about").status_code == 200
+        assert fort.get("/api/v1/about").status_code == 200
         assert time.monotonic() - began < 2.0
     finally:
         for line in lines:
             line.close()
     until(lambda: fort.server.streams.going == 0)
-    with httpx.stream("GET", f"{fort.address}/api/events") as stream:
+    with httpx.stream("GET", f"{fort.address}/api/v1/events?list=1") as stream:
         assert stream.status_code == 200
 
 
 def test_with_a_token_nothing_is_answered_without_it(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "grid-safe", tmp_path / "grid-safe")
     with serving(tmp_path, token="a-long-enough-secret", viewers=1) as site:
-        for path in ("/", "/api/runs", "/static/page.js", "/api/events", "/?token=wrong"):
+        for path in ("/api/v1/runs", "/api/v1/events?list=1", "/?token=wrong"):
             assert site.get(path).status_code == 401
         shown = {"Authorization": "Bearer a-long-enough-secret"}
-        assert site.get("/api/runs", headers=shown).status_code == 200
+        assert site.get("/api/v1/runs", headers=shown).status_code == 200
         led = site.get("/?token=a-long-enough-secret")
-        assert (led.status_code, led.headers["location"]) == (303, "/")
-        assert site.get("/api/runs").status_code == 200
+        key = led.headers["location"].removeprefix("/#key=")
+        assert site.get("/api/v1/runs").status_code == 401
+        assert site.get(f"/api/v1/runs?key={key}").status_code == 200
 
 
 def test_garbage_gets_a_plain_answer(fort: Site) -> None:

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homeward.replay import Replay
+from homeward.replay.events import trapped_at
 from homeward.runs import Run, RunStatus
+from homeward.runs.kind import find_kind
 from homeward.runs.lock import locked
 from homeward.runs.log import Record, to_line
 from homeward.web.catalogue import (
@@ -392,11 +395,11 @@ def test_a_run_that_has_not_ended_may_have_more_steps_than_it_noted(own: Path) -
 
 @pytest.mark.parametrize("part", ["manifest.json", "config.json"])
 def test_a_run_of_a_newer_version_is_not_called_damaged(own: Path, part: str) -> None:
-    (own / "grid-safe" / part).write_text('{"format": 2}')
+    (own / "grid-safe" / part).write_text('{"format": 3}')
     found = Catalogue(own).summary("grid-safe")
     assert found["status"] == "newer"
     assert found["error"].startswith("a newer version of Homeward made it")
-    assert "format 2" in found["error"]
+    assert "format 3" in found["error"]
     (own / "grid-safe" / part).write_text('{"format": 0}')
     assert Catalogue(own).summary("grid-safe")["status"] == "damaged"
 
@@ -432,3 +435,13 @@ def test_a_run_that_goes_away_as_it_is_told_of_is_not_damaged(
     monkeypatch.setattr(catalogue, "count", gone)
     with pytest.raises(RefusalError, match="grid-safe"):
         catalogue.summary("grid-safe")
+
+
+def test_a_trapped_explorer_is_told_with_the_step_of_its_trap(tmp_path: Path) -> None:
+    demo = find_kind("grid").demo
+    Run.create(tmp_path / "run", "grid", demo["demo-unsafe"]).resume()
+    found = Catalogue(tmp_path).summary("run")
+    assert (found["end"], found["outcome"]) == ("out_of_reach", "trapped")
+    assert found["trapped"] == trapped_at(Replay(tmp_path / "run"))
+    assert 0 < found["trapped"] <= found["steps"]
+    assert 0.0 < found["seen"] < 1.0

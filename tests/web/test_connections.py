@@ -63,3 +63,27 @@ def test_who_waits_for_an_answer_gets_it_and_then_has_to_ask_again(port: int) ->
         began = time.monotonic()
         assert line.recv(100) == b""
         assert time.monotonic() - began < 5.0
+
+
+async def endless(scope: object, receive: object, send: object) -> None:
+    """Send a body as long as somebody reads it."""
+    await send({"type": "http.response.start", "status": 200})  # type: ignore[operator]
+    for _ in range(1000):
+        part = {"type": "http.response.body", "body": bytes(1 << 20), "more_body": True}
+        await send(part)  # type: ignore[operator]
+
+
+def test_who_does_not_read_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SEND_SECONDS", 0.2)
+    config = uvicorn.Config(endless, http=IdleTimeout, lifespan="off", log_config=None)
+    with bind("127.0.0.1", 0) as listener:
+        engine = uvicorn.Server(config)
+        thread = threading.Thread(target=engine.run, kwargs={"sockets": [listener]})
+        thread.start()
+        until(lambda: engine.started)
+        with socket.create_connection(listener.getsockname(), 10) as line:
+            line.sendall(ASK)
+            until(lambda: engine.server_state.connections)
+            until(lambda: not engine.server_state.connections)
+        engine.should_exit = True
+        thread.join()

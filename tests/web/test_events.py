@@ -10,7 +10,7 @@ import pytest
 from homeward.runs import Run
 from homeward.web import events
 from homeward.web.catalogue import Catalogue
-from homeward.web.events import Streams
+from homeward.web.events import Streams, watched
 from homeward.web.jobs import Jobs
 from homeward.web.refusals import RefusalError
 
@@ -36,11 +36,11 @@ def streams_of(root: Path, most: int = 64) -> Streams:
 
 def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> None:
     async def scene() -> None:
-        stream = streams_of(own).of_run("grid-safe", 0).events
+        stream = streams_of(own).of({"grid-safe": 0}).events
         name, number, data = await following(stream)
         total = Run(own / "grid-safe").manifest.steps
-        assert (name, number) == ("steps", str(total))
-        assert data == {"from": 0, "to": total, "status": "finished"}
+        assert (name, number) == ("steps", f"grid-safe@{total}")
+        assert data == {"id": "grid-safe", "from": 0, "to": total, "status": "finished"}
         name, _, data = await following(stream)
         assert name == "status"
         assert (data["id"], data["status"], data["steps"]) == ("grid-safe", "finished", total)
@@ -51,11 +51,11 @@ def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> Non
 def test_who_comes_again_is_told_only_what_is_new(own: Path) -> None:
     async def scene() -> None:
         total = Run(own / "grid-safe").manifest.steps
-        stream = streams_of(own).of_run("grid-safe", 5).events
+        stream = streams_of(own).of({"grid-safe": 5}).events
         assert (await following(stream))[2]["from"] == 5
-        stream = streams_of(own).of_run("grid-safe", total).events
+        stream = streams_of(own).of({"grid-safe": total}).events
         assert (await following(stream))[0] == "status"
-        stream = streams_of(own).of_run("grid-safe", total + 90).events
+        stream = streams_of(own).of({"grid-safe": total + 90}).events
         assert (await following(stream))[2]["from"] == 0
 
     asyncio.run(scene())
@@ -64,17 +64,22 @@ def test_who_comes_again_is_told_only_what_is_new(own: Path) -> None:
 def test_steps_are_told_as_they_are_taken(tmp_path: Path) -> None:
     async def scene() -> None:
         run = Run.create(tmp_path / "run", "grid", {"size": 5})
-        stream = streams_of(tmp_path).of_run("run", 0).events
+        stream = streams_of(tmp_path).of({"run": 0}).events
         assert (await following(stream))[2]["status"] == "interrupted"
         steps = run.steps()
         next(steps)
         told = [await following(stream), await following(stream)]
         assert [t[0] for t in told] == ["steps", "status"]
-        assert told[0][2] == {"from": 0, "to": 1, "status": "running"}
+        assert told[0][2] == {"id": "run", "from": 0, "to": 1, "status": "running"}
         assert told[1][2]["status"] == "running"
         next(steps)
         next(steps)
-        assert (await following(stream))[2] == {"from": 1, "to": 3, "status": "running"}
+        assert (await following(stream))[2] == {
+            "id": "run",
+            "from": 1,
+            "to": 3,
+            "status": "running",
+        }
         steps.close()
         assert (await following(stream))[2]["status"] == "interrupted"
 
@@ -83,7 +88,7 @@ def test_steps_are_told_as_they_are_taken(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_away_is_told_and_ends_the_stream(own: Path) -> None:
     async def scene() -> None:
-        stream = streams_of(own).of_run("grid-safe", 0).events
+        stream = streams_of(own).of({"grid-safe": 0}).events
         await following(stream)
         await following(stream)
         shutil.rmtree(own / "grid-safe")
@@ -99,10 +104,10 @@ def test_what_changes_in_the_queue_alone_is_told(tmp_path: Path) -> None:
 
     async def scene() -> None:
         streams = streams_of(tmp_path)
-        stream = streams.of_run("waiting", 0).events
+        stream = streams.of({"waiting": 0}).events
         _, _, data = await following(stream)
         assert data["status"] == "interrupted"
-        streams.jobs._note("waiting", "queued")
+        await streams.jobs._happened({"waiting": ("queued", None)})
         _, _, data = await following(stream)
         assert (data["status"], data["place"]) == ("queued", 1)
 
@@ -133,8 +138,8 @@ def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPa
     async def scene() -> None:
         streams = streams_of(own)
         for stream, told in (
-            (streams.of_run("grid-safe", 0).events, 2),
-            (streams.of_list().events, 1),
+            (streams.of({"grid-safe": 0}).events, 2),
+            (streams.of({}, True).events, 1),
         ):
             for _ in range(told):
                 await following(stream)
@@ -146,13 +151,13 @@ def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPa
 def test_the_list_is_told_when_it_changes(own: Path) -> None:
     async def scene() -> None:
         streams = streams_of(own)
-        stream = streams.of_list().events
+        stream = streams.of({}, True).events
         begun = {"count": 1, "changed": [], "gone": []}
         assert (await following(stream)) == ("runs", None, begun)
         Run.create(own / "another", "grid", {"size": 4})
         told = {"count": 2, "changed": ["another"], "gone": []}
         assert (await following(stream))[2] == told
-        streams.jobs._note("another", "queued")
+        await streams.jobs._happened({"another": ("queued", None)})
         assert (await following(stream))[2] == told
         shutil.rmtree(own / "grid-safe")
         assert (await following(stream))[2] == {"count": 1, "changed": [], "gone": ["grid-safe"]}
@@ -166,10 +171,10 @@ def test_the_list_is_told_when_it_changes(own: Path) -> None:
 def test_so_many_streams_are_open_at_once(own: Path) -> None:
     async def scene() -> None:
         streams = streams_of(own, most=2)
-        first = streams.of_run("grid-safe", 0)
-        streams.of_list()
+        first = streams.of({"grid-safe": 0})
+        streams.of({}, True)
         with pytest.raises(RefusalError, match="2 streams are open") as refusal:
-            streams.of_list()
+            streams.of({}, True)
         assert refusal.value.status == 429
 
         async def receive() -> Any:
@@ -182,3 +187,31 @@ def test_so_many_streams_are_open_at_once(own: Path) -> None:
         assert streams.going == 1
 
     asyncio.run(scene())
+
+
+def test_one_stream_tells_of_several_runs_and_of_the_list(own: Path) -> None:
+    shutil.copytree(own / "grid-safe", own / "second")
+
+    async def scene() -> None:
+        total = Run(own / "grid-safe").manifest.steps
+        stream = streams_of(own).of({"grid-safe": 0, "second": 4, "absent": 9}, True).events
+        told = [await following(stream) for _ in range(6)]
+        assert [(name, data.get("id")) for name, _, data in told] == [
+            *(("steps", "grid-safe"), ("status", "grid-safe")),
+            *(("steps", "second"), ("status", "second")),
+            *(("gone", "absent"), ("runs", None)),
+        ]
+        assert told[2][1] == f"grid-safe@{total},second@{total},absent@9"
+        assert told[2][2]["from"] == 4
+        shutil.rmtree(own / "second")
+        assert {(await following(stream))[0] for _ in range(2)} == {"gone", "runs"}
+
+    asyncio.run(scene())
+
+
+def test_the_runs_of_a_stream_are_named_with_their_last_steps() -> None:
+    assert watched("a@12,b-safe@0,c") == {"a": 12, "b-safe": 0, "c": 0}
+    assert watched("") == {}
+    for wrong in ("a@x", "../a@1", "a/b", ",".join(f"r{n}" for n in range(65))):
+        with pytest.raises(RefusalError):
+            watched(wrong)

@@ -93,7 +93,7 @@ SQUARE = [[[[0.0, -100.0], [90.0, -100.0], [90.0, 0.0], [0.0, 0.0], [0.0, -100.0
     ],
 )
 def test_what_must_stay_true_can_be_set(kind: str, asked: dict[str, Any], tmp_path: Path) -> None:
-    found = completed(kind, asked, tmp_path)
+    found, _ = completed(kind, asked, tmp_path)
     assert json.loads(json.dumps(asked)).items() <= found.model_dump(mode="json").items()
 
 
@@ -148,7 +148,7 @@ def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_configuration_is_completed(tmp_path: Path) -> None:
-    found: Any = completed("grid", {"size": 7}, tmp_path)
+    found: Any = completed("grid", {"size": 7}, tmp_path)[0]
     assert (found.size, found.explorer, found.delta) == (7, "safe", 1.0)
 
 

@@ -21,7 +21,7 @@ async def answering(scope: Any, receive: Any, send: Any) -> None:
 def ask(
     guard: Guard,
     method: str = "GET",
-    path: str = "/api/runs",
+    path: str = "/api/v1/runs",
     host: str | None = US,
     query: str = "",
     **headers: str,
@@ -44,10 +44,16 @@ def ask(
 
 
 def local(token: str | None = None) -> Guard:
-    return Guard(answering, "127.0.0.1", PORT, token)
+    return Guard(answering, "127.0.0.1", token)
 
 
-@pytest.mark.parametrize("host", [US, f"localhost:{PORT}", f"[::1]:{PORT}", f"LocalHost:{PORT}"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(US, f"localhost:{PORT}", f"[::1]:{PORT}", f"LocalHost:{PORT}"),
+        *("localhost:9999", "127.0.0.1:9999", f"[::1]:{PORT + 1}", "127.0.0.1", "[::1]"),  # tunnels
+    ],
+)
 def test_our_own_names_are_let_in(host: str) -> None:
     assert ask(local(), host=host)[0] == 200
 
@@ -55,9 +61,9 @@ def test_our_own_names_are_let_in(host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        *("evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.2:{PORT}"),
+        *("evil.example", f"evil.example:{PORT}", f"127.0.0.2:{PORT}", "127.0.0.1:x", "127.0.0.1:"),
         *(f"192.168.0.7:{PORT}", f"localhost.evil.example:{PORT}", f"127.0.0.1.evil.org:{PORT}"),
-        *("", f":{PORT}", f"127.0.0.1:{PORT}@evil.example:{PORT}", f"[::1]:{PORT + 1}", "[::1]"),
+        *("", f":{PORT}", f"127.0.0.1:{PORT}@evil.example:{PORT}"),
         None,
     ],
 )
@@ -107,7 +113,7 @@ def test_a_change_from_our_page_or_a_program_is_let_in(headers: dict[str, str]) 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_what_is_worked_out_is_not_for_another_sites_page(site: str) -> None:
-    assert ask(local(), path="/api/terrain/preview", sec_fetch_site=site)[0] == 403
+    assert ask(local(), path="/api/v1/terrain/preview", sec_fetch_site=site)[0] == 403
     assert ask(local(), path="/", sec_fetch_site=site)[0] == 200
 
 
@@ -126,30 +132,55 @@ def test_every_answer_says_what_the_page_may_do(host: str) -> None:
     assert "unsafe" not in policy
 
 
-def test_without_the_token_nothing_is_answered() -> None:
+def test_without_the_token_the_interface_answers_nothing() -> None:
     guard = local("correct horse")
     for wrong in ("wrong", "", "correct hors", "correct horse!"):
         assert ask(guard, authorization=f"Bearer {wrong}")[0] == 401
-        assert ask(guard, cookie=f"homeward-{PORT}={wrong}")[0] == 401
+        assert ask(guard, query=f"key={wrong}")[0] == 401
     assert ask(guard)[0] == 401
     assert ask(guard, path="/", query="token=wrong")[0] == 401
-    assert ask(guard, path="/api/runs", query="token=correct+horse")[0] == 401
+    assert ask(guard, path="/api/v1/runs", query="token=correct+horse")[0] == 401
     assert ask(guard, authorization="Bearer tör")[0] == 401
 
 
-def test_the_token_lets_in_by_header_and_by_cookie() -> None:
+def test_the_token_lets_in_and_the_files_of_the_page_need_none() -> None:
     guard = local("correct-horse")
     assert ask(guard, authorization="Bearer correct-horse")[0] == 200
-    assert ask(guard, cookie=f"a=b; homeward-{PORT}=correct-horse")[0] == 200
-    assert ask(guard, cookie="homeward-1=correct-horse")[0] == 401
+    assert ask(guard, path="/")[0] == 200
+    assert ask(guard, path="/static/page.js")[0] == 200
 
 
-def test_the_page_opened_with_the_token_sets_a_cookie_and_leads_on() -> None:
-    status, headers, _ = ask(local("correct-horse"), path="/", query="token=correct-horse")
-    assert (status, headers["location"]) == (303, "/")
-    assert headers["set-cookie"] == (
-        f"homeward-{PORT}=correct-horse; HttpOnly; SameSite=Strict; Path=/"
-    )
+def key_of(guard: Guard, host: str) -> str:
+    """Open the page with the token, as a browser that sees the server at `host`."""
+    status, headers, _ = ask(guard, path="/", query="token=correct-horse", host=host)
+    assert (status, headers["cache-control"]) == (303, "no-store")
+    return headers["location"].removeprefix("/#key=")
+
+
+def test_the_page_gets_a_key_that_is_neither_the_token_nor_a_cookie() -> None:
+    guard = local("correct-horse")
+    key = key_of(guard, US)
+    assert len(key) == 64
+    assert "set-cookie" not in ask(guard, path="/", query="token=correct-horse")[1]
+    assert ask(guard, authorization=f"Bearer {key}")[0] == 200
+    assert ask(guard, query=f"key={key}")[0] == 200
+    assert ask(guard, "POST", x_homeward="1", authorization=f"Bearer {key}")[0] == 200
+    assert ask(guard, "POST", x_homeward="1", query=f"key={key}")[0] == 401
+
+
+def test_nothing_that_a_browser_sends_to_another_port_opens_this_one() -> None:
+    guard = local("correct-horse")
+    key = key_of(guard, US)
+    for cookie in ("correct-horse", key):
+        assert ask(guard, cookie=f"homeward-{PORT}={cookie}")[0] == 401
+    assert ask(guard, authorization=f"Bearer {key}", host=f"127.0.0.1:{PORT + 1}")[0] == 401
+    assert ask(local("another-token"), authorization=f"Bearer {key}")[0] == 401
+
+
+def test_a_tunnel_to_another_local_port_works() -> None:
+    guard, tunnel = local("correct-horse"), "localhost:9999"
+    shown = {"authorization": f"Bearer {key_of(guard, tunnel)}", "origin": f"http://{tunnel}"}
+    assert ask(guard, "POST", host=tunnel, x_homeward="1", **shown)[0] == 200
 
 
 def test_a_token_does_not_open_for_foreign_hosts_or_origins() -> None:
@@ -160,14 +191,14 @@ def test_a_token_does_not_open_for_foreign_hosts_or_origins() -> None:
 
 
 def test_beyond_loopback_addresses_are_ours_and_other_names_are_not() -> None:
-    guard = Guard(answering, "0.0.0.0", PORT, None)
+    guard = Guard(answering, "0.0.0.0")
     assert ask(guard, host=f"192.168.0.7:{PORT}")[0] == 200
     assert ask(guard, host=f"[fe80::1]:{PORT}")[0] == 200
     assert ask(guard, host=f"evil.example:{PORT}")[0] == 403
 
 
 def test_a_name_to_listen_on_is_ours() -> None:
-    guard = Guard(answering, "rover.example", PORT, None)
+    guard = Guard(answering, "rover.example")
     assert ask(guard, host=f"Rover.example:{PORT}")[0] == 200
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.web.site import until
 
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
@@ -15,11 +19,15 @@ LARGE = {"size": 40, "seed": 1, "walls": 0.2, "delta": 0.9}
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "homeward.web.job", str(folder)]
+    words = [sys.executable, "-m", "homeward.web.job"]
     # A session of its own, as the server starts it: else the job would slow down the tests.
-    return subprocess.Popen(
+    process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(str(folder)).encode() + b"\n")
+    process.stdin.flush()
+    return process
 
 
 def wait_for_steps(folder: Path, process: subprocess.Popen[bytes]) -> None:
@@ -33,8 +41,11 @@ def test_a_job_stops_if_its_starter_is_killed(tmp_path: Path) -> None:
     run = Run.create(folder, "grid", LARGE)
     script = (
         "import subprocess, sys\n"
-        f"job = [sys.executable, '-m', 'homeward.web.job', {str(folder)!r}]\n"
-        "subprocess.Popen(job, stdin=subprocess.PIPE, start_new_session=True).wait()"
+        "words = [sys.executable, '-m', 'homeward.web.job']\n"
+        "job = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)\n"
+        f"job.stdin.write({json.dumps(str(folder)).encode()!r} + b'\\n')\n"
+        "job.stdin.flush()\n"
+        "job.wait()"
     )
     starter = subprocess.Popen([sys.executable, "-c", script])
     wait_for_steps(folder, starter)
@@ -47,14 +58,35 @@ def test_a_job_stops_if_its_starter_is_killed(tmp_path: Path) -> None:
     assert run.manifest.steps == sum(1 for _ in run.records()) > 0
 
 
-def test_a_job_stands_back(tmp_path: Path) -> None:
+def niceness(process: int) -> int:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[16])
+
+
+def test_a_run_has_the_usual_priority_and_stands_back_when_it_takes_long(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "run"
     Run.create(folder, "grid", LARGE)
     with start(folder) as process:
         wait_for_steps(folder, process)
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        assert int(fields[16]) >= job.NICENESS
+        assert niceness(process.pid) == niceness(os.getpid())
         process.kill()
+    script = "import homeward.web.job as job; job.POLITE_SECONDS = 0.0; job.main()"
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as patient:
+        assert patient.stdin is not None
+        patient.stdin.write(json.dumps(str(folder)).encode() + b"\n")
+        patient.stdin.flush()
+        until(lambda: niceness(patient.pid) >= job.NICENESS)
+        patient.kill()
+
+
+def test_a_job_without_a_run_ends_with_its_server() -> None:
+    with subprocess.Popen([sys.executable, "-m", "homeward.web.job"], stdin=-1) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(60) == job.DONE
 
 
 def test_a_job_does_not_import_what_a_run_names(runs: Path, tmp_path: Path) -> None:

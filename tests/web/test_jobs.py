@@ -6,12 +6,16 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.web import fake_job
 
+from homeward.errors import InvalidFileError
+from homeward.files import replace_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
 from homeward.web import jobs as module
@@ -28,7 +32,7 @@ def play(root: Path, scene: Scene, most: int = 1) -> Jobs:
 
     async def whole() -> Jobs:
         jobs = Jobs(Catalogue(root), most, FAKE)
-        jobs.open()
+        await jobs.open()
         try:
             await scene(jobs)
         finally:
@@ -57,7 +61,7 @@ def test_a_process_that_does_not_stop_is_killed(
     monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         process = await process_of(jobs, "a")
         await has_steps(jobs, "a")
         await jobs.stop("a", "paused")
@@ -75,7 +79,7 @@ def test_a_run_stopped_at_its_start_stops_by_itself_or_is_killed(
     monkeypatch.setattr(module, "STOP_SECONDS", 5.0)
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         stopping = asyncio.create_task(jobs.stop("a", "paused"))
         process = await process_of(jobs, "a")
         await stopping
@@ -92,12 +96,13 @@ def test_while_a_run_stops_it_can_be_stopped_again_and_not_removed(
     monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         await has_steps(jobs, "a")
         first = asyncio.create_task(jobs.stop("a", "paused"))
-        await asyncio.sleep(0.1)
+        while jobs.entries["a"][0] != "paused":
+            await asyncio.sleep(0)
         with pytest.raises(RefusalError, match="cancel it first"):
-            jobs.forget("a")
+            await jobs.forget("a")
         await jobs.stop("a", "paused")
         assert not jobs.tasks
         await first
@@ -139,8 +144,8 @@ def test_a_run_goes_to_its_end_and_the_next_follows(tmp_path: Path) -> None:
     make(tmp_path, "a", "b", how="finish")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
-        jobs.start("b")
+        await jobs.start("a")
+        await jobs.start("b")
         assert (jobs.status("a"), jobs.status("b")) == ("running", "queued")
         assert jobs.queue_state("b").place == 1  # type: ignore[union-attr]
         assert journal(tmp_path) == [("a", "going"), ("b", "queued")]
@@ -155,13 +160,13 @@ def test_pause_resume_and_cancel(tmp_path: Path) -> None:
     make(tmp_path, "a")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         await has_steps(jobs, "a")
         await jobs.stop("a", "paused")
         assert jobs.status("a") == "paused"
         taken = jobs.catalogue.count("a")[0]
         assert Run(tmp_path / "a").status is RunStatus.INTERRUPTED
-        jobs.start("a")
+        await jobs.start("a")
         async with asyncio.timeout(40):
             while jobs.catalogue.count("a")[0] == taken:
                 await asyncio.sleep(0.02)
@@ -178,20 +183,21 @@ def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: P
     make(tmp_path, "a")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         await has_steps(jobs, "a")
         taken = jobs.catalogue.count("a")[0]
         stopping = asyncio.create_task(jobs.stop("a", "paused"))
-        await asyncio.sleep(0)  # it is told to stop, and has not yet
+        while jobs.entries["a"][0] != "paused":  # it is told to stop, and has not yet
+            await asyncio.sleep(0)
         assert jobs.status("a") == "running"
-        jobs.start("a")
-        assert jobs.status("a") == "queued"
+        await jobs.start("a")
+        assert jobs.status("a") in ("queued", "running")
         await stopping
         async with asyncio.timeout(40):
             while jobs.catalogue.count("a")[0] <= taken:
                 await asyncio.sleep(0.02)
         with pytest.raises(RefusalError, match="a is already running"):
-            jobs.start("a")
+            await jobs.start("a")
 
     play(tmp_path, scene)
 
@@ -200,8 +206,8 @@ def test_what_waits_can_be_paused_and_cancelled(tmp_path: Path) -> None:
     make(tmp_path, "a", "b")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
-        jobs.start("b")
+        await jobs.start("a")
+        await jobs.start("b")
         await jobs.stop("b", "paused")
         assert jobs.status("b") == "paused"
         await jobs.stop("b", "cancelled")
@@ -216,12 +222,12 @@ def test_a_run_is_not_started_twice(tmp_path: Path) -> None:
     make(tmp_path, "a")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         with pytest.raises(RefusalError, match="a is already running") as refusal:
-            jobs.start("a")
+            await jobs.start("a")
         assert refusal.value.status == 409
         with pytest.raises(RefusalError, match="cancel it first"):
-            jobs.forget("a")
+            await jobs.forget("a")
 
     play(tmp_path, scene)
 
@@ -231,7 +237,7 @@ def test_what_was_going_when_the_server_ended_goes_on_first(tmp_path: Path) -> N
 
     async def first(jobs: Jobs) -> None:
         for name in ("a", "b", "c"):
-            jobs.start(name)
+            await jobs.start(name)
         await jobs.stop("c", "paused")
         await has_steps(jobs, "a")
 
@@ -252,14 +258,14 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path) -> None:
     make(tmp_path, "a")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         process = await process_of(jobs, "a")
         await has_steps(jobs, "a")
         os.kill(process.pid, signal.SIGKILL)
         await stands(jobs, "a", "failed")
         summary = jobs.catalogue.summary("a", jobs.queue_state("a"))
         assert summary["error"] == "its process died"
-        jobs.start("a")
+        await jobs.start("a")
         assert jobs.status("a") == "running"
 
     play(tmp_path, scene)
@@ -269,7 +275,7 @@ def test_a_run_that_can_not_go_on_says_why(tmp_path: Path) -> None:
     make(tmp_path, "a", how="refuse")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
+        await jobs.start("a")
         await stands(jobs, "a", "failed")
         error = jobs.catalogue.summary("a", jobs.queue_state("a"))["error"]
         assert error == "steps.jsonl: line 1 is damaged"
@@ -288,8 +294,8 @@ def test_a_run_that_another_process_writes_is_left_to_it(
             assert jobs.status("a") == "running"
             with pytest.raises(RefusalError, match="in another process"):
                 await jobs.stop("a", "paused")
-            jobs._note("a", "queued")
-            jobs._turn()
+            await jobs._happened({"a": ("queued", None)})
+            await jobs._turn()
             async with asyncio.timeout(20):
                 while jobs.entries["a"][0] != "refused":
                     await asyncio.sleep(0.02)
@@ -312,7 +318,7 @@ def test_a_finished_run_and_a_kind_from_elsewhere_are_not_started(
 
     async def scene(jobs: Jobs) -> None:
         with pytest.raises(RefusalError, match=r"can't be resumed|another package") as refusal:
-            jobs.start(name)
+            await jobs.start(name)
         assert refusal.value.status == 409
 
     play(tmp_path, scene)
@@ -336,3 +342,107 @@ def test_a_journal_that_can_not_be_read_is_none(tmp_path: Path, text: str) -> No
         assert jobs.entries == {}
 
     play(tmp_path, scene)
+
+
+def test_a_full_disk_refuses_a_request_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a", "b")
+
+    async def scene(jobs: Jobs) -> None:
+        await jobs.start("a")
+        monkeypatch.setattr(module, "replace_json", full)
+        with pytest.raises(RefusalError, match="No space left") as refusal:
+            await jobs.start("b")
+        assert refusal.value.status == 507
+        assert jobs.status("b") == "interrupted"
+        with pytest.raises(RefusalError, match="No space left"):
+            await jobs.stop("a", "paused")
+        assert jobs.status("a") == "running"
+
+    play(tmp_path, scene)
+
+
+def test_a_run_that_ends_on_a_full_disk_leaves_its_place_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a", "b", how="finish")
+
+    async def scene(jobs: Jobs) -> None:
+        await jobs.start("a")
+        await jobs.start("b")
+        monkeypatch.setattr(module, "replace_json", full)
+        await stands(jobs, "b", "finished")
+        assert jobs.entries == {}
+
+    play(tmp_path, scene)
+
+
+def full(path: Path, value: object) -> None:
+    raise InvalidFileError(f"{path}: can't be written: No space left on device")
+
+
+def test_so_many_runs_wait_and_so_many_bytes(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b", "c")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.max_queued = 1
+        await jobs.start("a")
+        await jobs.start("b")
+        with pytest.raises(RefusalError, match="1 may wait") as refusal:
+            await jobs.start("c")
+        assert refusal.value.status == 507
+        jobs.max_queued = 5
+        jobs.max_queued_bytes = (tmp_path / "b" / "config.json").stat().st_size + 10
+        await jobs.check_room(1, 10)
+        with pytest.raises(RefusalError, match="11 more do not fit"):
+            await jobs.check_room(1, 11)
+
+    play(tmp_path, scene)
+
+
+def test_the_event_loop_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a")
+    loop_thread, used = threading.get_ident(), set()
+    write, status = replace_json, Catalogue.summary
+
+    def written(path: Path, value: object) -> None:
+        used.add(threading.get_ident())
+        write(path, value)
+
+    def read(*given: Any) -> Any:
+        used.add(threading.get_ident())
+        return status(*given)
+
+    monkeypatch.setattr(module, "replace_json", written)
+    monkeypatch.setattr(Catalogue, "summary", read)
+
+    async def scene(jobs: Jobs) -> None:
+        await jobs.start("a")
+        await jobs.stop("a", "cancelled")
+        await jobs.forget("a")
+
+    play(tmp_path, scene)
+    assert used
+    assert loop_thread not in used
+
+
+def test_a_process_waits_for_the_next_run(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b", how="finish")
+
+    async def scene(jobs: Jobs) -> None:
+        await jobs.warm()
+        (waiting,) = jobs.spares
+        await jobs.start("a")
+        assert await process_of(jobs, "a") is waiting
+        await stands(jobs, "a", "finished")
+        (dead,) = jobs.spares
+        dead.kill()
+        await dead.wait()
+        await jobs.start("b")
+        await stands(jobs, "b", "finished")
+
+    closed = play(tmp_path, scene)
+    assert all(process.returncode is not None for process in closed.spares)

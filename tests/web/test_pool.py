@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from homeward.web import pool as module
 from homeward.web.pool import Pool, Worker
 from homeward.web.refusals import Refusal, RefusalError
 
@@ -110,7 +112,7 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     async def scene() -> None:
         one = worker(tmp_path)
         first = await one.ask("hello", (), 20.0)
-        with pytest.raises(RefusalError, match="ask again") as refusal:
+        with pytest.raises(RefusalError, match="send the request again") as refusal:
             await one.ask("die", (), 20.0)
         assert refusal.value.status == 503
         second = await one.ask("hello", (), 20.0)
@@ -190,5 +192,67 @@ def test_a_run_has_its_process() -> None:
         assert {(*pool.viewers, pool.maker).index(pool.worker_of(name)) for name in names} == {0, 1}
         assert all(pool.worker_of(name) is pool.worker_of(name) for name in names)
         pool.close()
+
+    asyncio.run(scene())
+
+
+def test_the_two_runs_of_a_pair_have_two_processes() -> None:
+    async def scene() -> None:
+        pool = Pool(Path("/runs"), 2)
+        for n in range(20):
+            safe, unsafe = (pool.worker_of(f"pair-{n}-{end}") for end in ("safe", "unsafe"))
+            assert safe is not unsafe
+        pool.close()
+
+    asyncio.run(scene())
+
+
+def patient(connection: Any, root: Path) -> None:
+    """Read slowly, and answer with the size of what came."""
+    while True:
+        time.sleep(0.05)
+        name, arguments = connection.recv()
+        if name != "stop":
+            connection.send(("done", len(arguments[0])))
+
+
+def test_two_threads_do_not_write_into_each_others_messages(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one, large = Worker(tmp_path, patient), bytes(4 << 20)
+        for _ in range(3):
+            plan = asyncio.create_task(one.ask("why", (large,), 20.0))
+            await asyncio.sleep(0.02)  # the message is on its way
+            assert await one.ask("fields", (large,), 20.0) == len(large)
+            assert await plan == len(large)
+        one.close()
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_is_being_started_ends_with_the_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, closed = threading.Event(), threading.Event()
+    prepare = module.prepare
+
+    def slowly() -> None:
+        begun.set()
+        closed.wait(20.0)
+        prepare()
+
+    monkeypatch.setattr(module, "prepare", slowly)
+
+    async def scene() -> None:
+        one, loop = worker(tmp_path), asyncio.get_running_loop()
+        asked = asyncio.create_task(one.ask("sleep", (), 60.0))
+        await loop.run_in_executor(None, begun.wait, 20.0)
+        closing = loop.run_in_executor(None, one.close)
+        while not one._closing:
+            await asyncio.sleep(0.01)
+        closed.set()
+        await closing
+        with pytest.raises(RefusalError, match="died"):
+            await asked
+        assert one.process is None
 
     asyncio.run(scene())

@@ -157,3 +157,33 @@ def test_it_has_little_memory(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "refused"
+
+
+def test_the_drivers_that_its_user_skips_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "sent.tif").write_bytes(geotiff())
+    words = [sys.executable, "-m", "homeward.web.reading", str(tmp_path / "sent.tif")]
+    here = {**os.environ, reading.SKIP: "NITF,GTiff"}
+    done = subprocess.run(
+        [*words, str(tmp_path / "t.tif"), "hills.tif"], stdout=-1, check=True, env=here
+    )
+    assert json.loads(done.stdout).get("shape") == [40, 60]
+
+
+def test_degrees_are_refused_with_a_command_that_names_no_file_of_ours(
+    read: Read, tmp_path: Path
+) -> None:
+    error = read(geotiff(crs="EPSG:4326", pixel=1e-4), "hills.tif")["error"]
+    assert error.endswith("hills.tif hills_metres.tif")
+    assert str(tmp_path) not in error
+
+
+def test_a_system_of_coordinates_that_is_new_has_its_name(read: Read) -> None:
+    assert read(geotiff(crs="EPSG:8088"))["crs"] == "ISN2016 / Lambert 2016"
+
+
+def test_a_height_that_is_no_height_has_no_preview(read: Read, tmp_path: Path) -> None:
+    heights = np.random.default_rng(0).random((20, 30))
+    heights[3, 4] = 1e308
+    np.save(tmp_path / "a.npy", heights)
+    about = read((tmp_path / "a.npy").read_bytes(), "a.npy", "2.5")
+    assert about["preview"][3][4] is None

@@ -145,3 +145,47 @@ def test_records_that_lead_elsewhere_are_given_without_what_was_known(own: Path)
     _, arrays = unpack(ViewingService(own).do_records("grid-safe", 0, None))
     assert arrays["state"].size == len(lines)
     assert "known" not in arrays
+
+
+def test_what_changed_is_sent_alone_and_gives_the_same_map(runs: Path) -> None:
+    service, layers = ViewingService(runs), ("height", "seen", "v")
+    _, before = unpack(service.answer("fields", ("grid-safe", 4, layers)))
+    head, changes = unpack(service.answer("fields", ("grid-safe", 5, layers, 4)))
+    _, after = unpack(ViewingService(runs).answer("fields", ("grid-safe", 5, layers)))
+    assert head["since"] == 4
+    assert changes["seen.cells"].size < after["seen"].size / 4
+    for name in layers:
+        found = before[name].ravel().copy()
+        if f"{name}.cells" in changes:
+            found[changes[f"{name}.cells"]] = changes[name]
+        else:
+            found = changes[name].ravel()
+        np.testing.assert_array_equal(found, after[name].ravel())
+
+
+def test_a_map_that_is_not_remembered_is_sent_whole(runs: Path) -> None:
+    service = ViewingService(runs)
+    head, maps = unpack(service.answer("fields", ("grid-safe", 5, ("height",), 4)))
+    assert "since" not in head
+    assert maps["height"].shape == (6, 6)
+
+
+def test_the_scale_of_a_layer_is_the_same_at_every_step(runs: Path) -> None:
+    layers = ("height", "uncertainty", "truth", "v", "bonus")
+    heads = []
+    for order in ((0, 5, 9), (9, 0, 5)):
+        service = ViewingService(runs)
+        for step in order:
+            head, maps = unpack(service.answer("fields", ("rover", step, layers)))
+            heads.append(head["scales"])
+    assert all(each == heads[0] for each in heads)
+    low, high = heads[0]["truth"]
+    assert low <= np.nanmin(maps["truth"])
+    assert high >= np.nanmax(maps["truth"]) - 1e-3
+    assert heads[0]["v"] is None
+
+
+def test_records_say_what_was_known_before_the_first_step(runs: Path) -> None:
+    head, columns = unpack(ViewingService(runs).answer("records", ("grid-safe", 0, None)))
+    assert 0.0 < head["known_at_start"] < columns["known"][-1]
+    assert head["trapped"] is None

@@ -47,7 +47,9 @@ class Served:
             if "at http" in line:
                 break
         assert self.said, self.process.stderr and self.process.stderr.read()
-        self.address = next(w for w in self.said[-1].split() if w.startswith("http"))
+        printed = next(w for w in self.said[-1].split() if w.startswith("http"))
+        self.address, token = printed.split("?token=")
+        self.headers = {**CHANGE, "Authorization": f"Bearer {token}"}
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
@@ -73,8 +75,8 @@ def test_a_server_killed_in_a_live_run_goes_on_to_the_same_steps(
     Run.create(root / "demo-safe", "grid", {"size": 3}).resume()  # or two would be made
     started.append(Served(root))
     wanted = {"kind": "grid", "name": "live", "config": LIVE}
-    url = f"{started[0].address}api/runs"
-    assert httpx.post(url, json=wanted, headers=CHANGE, timeout=60).status_code == 201
+    url, headers = f"{started[0].address}api/v1/runs", started[0].headers
+    assert httpx.post(url, json=wanted, headers=headers, timeout=60).status_code == 201
     log = root / "live" / "steps.jsonl"
     until(lambda: log.read_bytes().count(b"\n") >= 5)
     children = _children(started[0].process.pid)
@@ -114,7 +116,8 @@ def test_who_still_listens_does_not_keep_the_server_from_stopping(
     own: Path, started: list[Served]
 ) -> None:
     started.append(Served(own))
-    with httpx.stream("GET", f"{started[0].address}api/runs/grid-safe/events") as answer:
+    url, headers = f"{started[0].address}api/v1/events?runs=grid-safe", started[0].headers
+    with httpx.stream("GET", url, headers=headers) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: steps"
         assert started[0].end(signal.SIGINT) == 130
@@ -150,7 +153,7 @@ def test_a_small_answer_does_not_wait_for_a_large_one(site: Site) -> None:
     times = []
     for _ in range(20):
         began = time.perf_counter()
-        site.get("/api/runs/grid-safe/records?from=0&to=1")
+        site.get("/api/v1/runs/grid-safe/records?from=0&to=1")
         times.append(time.perf_counter() - began)
     assert min(times) < 0.03
 

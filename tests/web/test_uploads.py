@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.web.rasters import geotiff
 
+from homeward.files import replace_json
 from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.refusals import RefusalError
@@ -157,3 +159,43 @@ def test_a_folder_of_uploads_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".uploads").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RefusalError, match="is a link"):
         Uploads(tmp_path).open()
+
+
+def test_uploads_have_so_many_bytes_together(tmp_path: Path) -> None:
+    folder = kept(tmp_path, "0" * 16, 0.0)
+    (folder / "terrain.tif").write_bytes(bytes(3 << 20))
+    uploads = Uploads(tmp_path, max_stored=4 << 20)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"a"
+
+    for length, status, said in ((2 << 20, 507, "4 MB together"), (1 << 19, 422, "not an elev")):
+        with pytest.raises(RefusalError, match=said) as refusal:
+            asyncio.run(uploads.take("hills.tif", length, body(), None))
+        assert refusal.value.status == status
+    assert os.listdir(uploads.folder) == [folder.name]
+
+
+def test_the_event_loop_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop_thread, used = threading.get_ident(), set()
+    sweep, write = Uploads.sweep, replace_json
+
+    def swept(self: Uploads, now: set[str] | tuple[()] = ()) -> None:
+        used.add(threading.get_ident())
+        sweep(self, now)
+
+    def written(path: Path, value: object) -> None:
+        used.add(threading.get_ident())
+        write(path, value)
+
+    monkeypatch.setattr(Uploads, "sweep", swept)
+    monkeypatch.setattr(module, "replace_json", written)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield geotiff()
+
+    assert asyncio.run(Uploads(tmp_path).take("hills.tif", None, body(), None))["unit"] == "m"
+    assert used
+    assert loop_thread not in used

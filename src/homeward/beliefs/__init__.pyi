@@ -11,6 +11,7 @@ from .heights import TerrainBelief as TerrainBelief
 from .heights import entropy_reduction as entropy_reduction
 from .levels import HeightBelief as HeightBelief
 from .levels import Reveal as Reveal
+from .observations import Likelihood as Likelihood
 from .observations import Rows as Rows
 from .observations import Sensor as Sensor
 from .observations import Transition as Transition

@@ -54,7 +54,7 @@ MAX_ATTEMPTS = 2**26
 PLAIN, BOXED, FREE = range(3)
 
 
-class Event(NamedTuple):
+class MoveEvents(NamedTuple):
     """Moves [e] that work if −down ≤ h[end] − h[start] ≤ up, where both heights are normal."""
 
     here: Normal  # mean and standard deviation [e] of h[start], m
@@ -79,8 +79,11 @@ class HeightBounds(NamedTuple):
 
 def move_bounds(
     informative: IntArray, attempts: Attempts, dest: IntArray, ground: Ground
-) -> tuple[IntArray, FloatArray, FloatArray]:
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
     """Return the moves [m] that attempts tell about, and bounds (low, high) [m] on their success.
+
+    Also return the cells [c], ascending, that these depend on. While these are not measured and no
+    move at them is tried, the result stays the same.
 
     Parameters
     ----------
@@ -96,13 +99,13 @@ def move_bounds(
     lesson = _height_bounds(informative, attempts, dest, ground)
     moves = kernels.moves_at(lesson.parts.cells, ground.rows, ground.columns)
     state, action = np.divmod(moves, len(STEPS))
-    end = dest[state, action]
+    end, near = dest[state, action], np.unique(state)
     affected = ~(ground.blocked[state] | ground.blocked[end])
     affected &= np.isfinite(ground.limits(state, action)[1])  # others never work
     moves, state, action, end = (part[affected] for part in (moves, state, action, end))
     success = np.empty(len(moves))
     kernels.refresh(ground, moves, success)
-    return moves, *_bounds_on(state, end, action, success, lesson, ground)
+    return moves, *_bounds_on(state, end, action, success, lesson, ground), near
 
 
 def _height_bounds(
@@ -212,13 +215,13 @@ def _bounds_on(
             for cells in (start[chosen], end[chosen])
         )
         w = there[chosen] if kinds[1] != PLAIN else None
-        event = Event(one, two, down[chosen], up[chosen], here[chosen], w)
+        event = MoveEvents(one, two, down[chosen], up[chosen], here[chosen], w)
         for total, part in zip((fails, works), bound(event, lesson), strict=True):
             total[chosen] = np.fmin(total[chosen], part + BOX_DOUBT)
     return np.minimum(1.0 - fails, works), works
 
 
-def _box_and_plain(event: Event, lesson: HeightBounds) -> Bounds:
+def _box_and_plain(event: MoveEvents, lesson: HeightBounds) -> Bounds:
     """Bound Pr(fails), Pr(works) [e] by the worst height in the start's box; the end is normal."""
     centre, deviation = event.there
 
@@ -232,7 +235,7 @@ def _box_and_plain(event: Event, lesson: HeightBounds) -> Bounds:
     return 1.0 - least + ROUNDING, chance(best) + ROUNDING
 
 
-def _box_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+def _box_and_box(event: MoveEvents, lesson: HeightBounds) -> Bounds:
     """Bound Pr(fails), Pr(works) [e] by 0 if the boxes of both ends rule that out, else by 1."""
     low, high = lesson.low, lesson.high
     least, most = low[event.w] - high[event.x], high[event.w] - low[event.x]
@@ -241,7 +244,7 @@ def _box_and_box(event: Event, lesson: HeightBounds) -> Bounds:
     return np.where(always, 0.0, 1.0), np.where(never, 0.0, 1.0)
 
 
-def _free_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+def _free_and_box(event: MoveEvents, lesson: HeightBounds) -> Bounds:
     """Bound Pr(fails), Pr(works) [e] by the worst height in the end's box; the start is free."""
     low, high = lesson.low[event.w], lesson.high[event.w]
     outer, given = lesson.outer[event.x], lesson.inner[event.x]
@@ -253,7 +256,7 @@ def _free_and_box(event: Event, lesson: HeightBounds) -> Bounds:
     return _over(fails, given), _over(works, given)
 
 
-def _free_and_other(event: Event, lesson: HeightBounds) -> Bounds:
+def _free_and_other(event: MoveEvents, lesson: HeightBounds) -> Bounds:
     """Bound Pr(fails), Pr(works) [e] of a free start; the end is normal or free as well."""
     outer, outer_there = lesson.outer[event.x], np.array([[[-np.inf, np.inf]]])
     total, given = mass_in(outer, *event.here), lesson.inner[event.x]

@@ -6,10 +6,13 @@ that is independent of the other kinds. With one kind per state-action, these ar
 independent rows. State-actions of the same kind are tied: an observation of one informs all of
 them, so an explorer can predict transitions in states that it has not visited.
 
-Outcomes of a state-action that lead to the same state are merged: their concentrations are added,
-and the distribution is Dirichlet again. All state-actions of a kind must merge the same outcomes.
-Otherwise an observation would not determine one outcome of the kind, and the posterior would not be
-Dirichlet.
+Outcomes of a state-action that lead to the same state, as where walls block several of them, are
+added: the probability of their state is the sum of theirs, whose distribution is Beta. So the mean
+and the correction are exact. If outcomes fall together in all state-actions of a kind, they are
+merged into one, and the update is exact too. If they fall together in some of them only, an
+observation there does not determine one outcome of the kind, and the posterior would not be
+Dirichlet. What happens in these state-actions is then not counted, whatever it is. The belief knows
+less than it could, and is the exact posterior of what was counted.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ from scipy.sparse import csr_array
 from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, place, set_fields, unless_given
 from homeward.beliefs.corrections import beta_shortfall
-from homeward.beliefs.observations import Transition, Visit
+from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import SparseMDP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
 MAX_CONCENTRATION = 1e150
@@ -43,9 +48,10 @@ class DirichletBelief:
 
     Attributes
     ----------
-    outcomes : [S, A, O] next state of each outcome, or END
-    alpha : [C, O] concentrations; 0 for an impossible outcome
-    kinds : [S, A] kind of each state-action; all different by default
+    outcomes : [S, A, O] next state of each outcome; −1 if it ends the process
+    alpha : [C, O] concentrations of each kind; 0 for an impossible outcome
+    kinds : [S, A] kind of each state-action, from 0 to C − 1; all different by default. What is
+        observed in a state-action informs all of its kind.
     reward : [S, A], zero by default
     visited : [S] states that were entered
     tallies : [C] number of observations of each kind
@@ -118,6 +124,12 @@ class DirichletBelief:
         shared: IntArray = self.tallies[self.kinds]
         return shared
 
+    def __str__(self) -> str:
+        states, actions, _ = self.outcomes.shape
+        told = f"{int(self.tallies.sum())} observations"
+        seen = int(self.visited.sum())
+        return f"DirichletBelief: {told}, {states} states ({seen} visited), {actions} actions."
+
     def mean(self) -> SparseMDP:
         """Return the mean model."""
         return self._model(self.alpha / self.alpha.sum(axis=1, keepdims=True))
@@ -131,33 +143,68 @@ class DirichletBelief:
         after = np.zeros_like(self.alpha)
         after[:, :-1] = np.cumsum(self.alpha[:, :0:-1], axis=1)[:, ::-1]
         shortfall = beta_shortfall(self.alpha, before + after)
-        per_row: FloatArray = np.where(self.outcomes == END, 0.0, shortfall[self.kinds]).sum(axis=2)
+        leads = self.outcomes != END
+        per_row: FloatArray = np.where(leads, shortfall[self.kinds], 0.0).sum(axis=2)
+        label = _labels(self.outcomes, self.alpha[self.kinds])
+        together = (label != np.arange(label.shape[2])).any(axis=2)
+        if together.any():
+            per_row[together] = self._together(label[together], together, leads[together])
         return per_row
+
+    def _together(self, label: IntArray, rows: BoolArray, leads: BoolArray) -> FloatArray:
+        """Return σ [n] of the n `rows` [S, A] in which outcomes fall together.
+
+        `label` [n, O] is the first outcome with the same target; `leads` [n, O] excludes ends.
+        """
+        alike = np.column_stack([self.kinds[rows], label])
+        _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        alpha = self.alpha[alike[first, 0]]
+        merged = np.zeros_like(alpha)
+        np.add.at(merged, (np.arange(len(alpha))[:, None], alike[first, 1:]), alpha)
+        others = np.array([[np.delete(row, o).sum() for o in range(len(row))] for row in merged])
+        shortfall = beta_shortfall(merged, others)[which.ravel()]
+        return np.asarray(np.where(leads, shortfall, 0.0).sum(axis=1), np.float64)
+
+    def teaches(self, state: int, action: int) -> bool:
+        """Return whether all possible outcomes of a state-action lead to different states."""
+        possible = self.alpha[self.kinds[state, action]] > 0.0
+        targets = self.outcomes[state, action][possible]
+        return len(np.unique(targets)) == len(targets)
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward."""
         paid = self.reward[np.isfinite(self.reward)]
         return float(paid.min()), float(paid.max())
 
-    def update(self, observation: Visit | Transition) -> Self:
-        """Return the belief after a visit, or after a transition that is counted for its kind."""
+    def update(self, observation: Visit | Transition | Sequence[Visit | Transition]) -> Self:
+        """Return the belief after a visit, or after a transition that is counted for its kind.
+
+        Where some outcomes of a state-action lead to the same state, and do not in others of its
+        kind, a transition does not tell the outcome, so it is not counted. Several observations
+        may be given as a tuple or list.
+        """
         visited = self.visited.copy()
+        states, actions = self.kinds.shape
+        labels = Labels(states, actions, self.state_names, self.action_names)
         match observation:
-            case Visit(state):
-                observation.check(len(visited))
-                visited[state] = True
+            case tuple() | list():
+                return in_turn(self, observation)
+            case Visit():
+                visited[observation.number(labels)] = True
                 return replace(self, visited=visited)
-            case Transition(state, action, next_state):
-                observation.check(*self.kinds.shape)
+            case Transition():
+                state, action, next_state = observation.numbers(labels)
                 target = END if next_state is None else next_state
                 kind = self.kinds[state, action]
                 seen = (self.outcomes[state, action] == target) & (self.alpha[kind] > 0)
                 if not seen.any():
                     raise ImpossibleObservationError(f"the belief rules out {observation}")
+                visited[[state] if next_state is None else [state, next_state]] = True
+                if not self.teaches(state, action):
+                    return replace(self, visited=visited)
                 alpha, tallies = self.alpha.copy(), self.tallies.copy()
                 alpha[kind, np.argmax(seen)] += 1.0
                 tallies[kind] += 1
-                visited[[state] if next_state is None else [state, next_state]] = True
                 return replace(self, alpha=alpha, tallies=tallies, visited=visited)
             case _:
                 raise InvalidBeliefError(f"a Dirichlet belief can't learn from {observation!r}")
@@ -188,30 +235,29 @@ class DirichletBelief:
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
 
 
-def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
-    """Return concentrations [C, O] in which outcomes that lead to the same state are merged.
+def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
+    """Return the first possible outcome [S, A, O] with the same target as each; itself if none.
 
-    Raise unless all state-actions of a kind merge the same outcomes.
+    `alpha` [S, A, O] is above 0 for possible outcomes.
     """
-    states, actions, count = outcomes.shape
-    possible = alpha[kinds] > 0  # [S, A, O]
-    apart = np.where(possible, outcomes, END - 1 - np.arange(count))
+    apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
     same = apart[:, :, :, None] == apart[:, :, None, :]
-    label = same.argmax(axis=3).reshape(-1, count)  # first outcome with the same target
-    flat = kinds.ravel()
-    model = np.zeros(len(alpha), np.int64)
-    model[flat[::-1]] = np.arange(states * actions)[::-1]  # first row of each kind
-    odd = (label != label[model[flat]]).any(axis=1)
-    if odd.any():
-        row = int(np.argmax(odd))
-        here, there = (place((r // actions, r % actions), "sa") for r in (row, model[flat[row]]))
-        raise InvalidBeliefError(
-            f"state-actions {here} and {there} share kind {flat[row]}, but different outcomes "
-            "lead to the same state; give them different kinds"
-        )
+    return np.asarray(same.argmax(axis=3))
+
+
+def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
+    """Return concentrations [C, O]; outcomes that fall together in all of a kind's rows are merged.
+
+    The first of them gets the sum of the concentrations, the others get 0.
+    """
+    count, flat = outcomes.shape[2], kinds.ravel()
+    apart = np.where(alpha[kinds] > 0, outcomes, END - 1 - np.arange(count)).reshape(-1, count)
+    always = np.ones((len(alpha), count, count), np.bool_)
+    np.logical_and.at(always, flat, apart[:, :, None] == apart[:, None, :])
+    label = always.argmax(axis=2)  # [C, O]
     used = np.unique(flat)
     merged = alpha.copy()
     merged[used] = 0.0
     for o in range(count):
-        np.add.at(merged, (used, label[model[used], o]), alpha[used, o])
+        np.add.at(merged, (used, label[used, o]), alpha[used, o])
     return merged

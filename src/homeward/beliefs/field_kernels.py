@@ -61,7 +61,7 @@ def fill_correlated(
 ) -> None:
     """Write the probability [S, A] that each move to a neighbour works.
 
-    ``climb`` and ``descend`` [S, A] are limits in m, [1, A] if they are alike everywhere; ``least``
+    ``climb`` and ``descend`` [S, A] are limits in m, [1, A] if the same everywhere; ``least``
     in m² is added to each variance as an allowance for rounding. Entries of moves that lead nowhere
     are left as they are.
     """
@@ -85,7 +85,10 @@ def fill_correlated(
 
 @njit(cache=True)
 def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> None:
-    """Write the covariances [k, S] of cells with all others; ``table`` [R, C] is by offset."""
+    """Write the covariances [k, S] of cells with all cells.
+
+    ``table`` [R, C] has the covariance of two cells by their distance in rows and columns.
+    """
     rows, width = table.shape
     for j in range(len(cells)):
         row, column = cells[j] // width, cells[j] % width

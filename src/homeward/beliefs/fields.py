@@ -66,10 +66,12 @@ from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
 from homeward.beliefs.height_kernels import FIRST, LAST
 from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from homeward.arrays import IntArray
@@ -354,9 +356,14 @@ class CorrelatedTerrainBelief(SlopeBelief):
             self.kernel, cells, off, self.shape, cell=self.size, noise=errors, warn=False
         )
 
-    def update(self, observation: Heights | Transition) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both."""
+    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
+        """Return the belief after measured heights, a move that was tried, or both.
+
+        Several observations may be given as a tuple or list.
+        """
         match observation:
+            case tuple() | list():
+                return in_turn(self, observation)
             case Heights():
                 moved = observation.moved
             case Transition():
@@ -480,7 +487,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _torus(self) -> FloatArray | None:
-        """Amplitudes [N, M] of the waves on a torus of which the map is a part; None without one.
+        """Amplitudes [N, M] of the waves on a torus that contains the map; None without one.
 
         The covariance matrix of a stationary field on a torus is circulant, so that waves are
         independent. Not every kernel is positive definite on a torus; a larger one is tried then.

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import compress
 from math import fsum
 from operator import add
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs import corrections as sigma
-from homeward.beliefs.observations import Rows, Transition, Visit
+from homeward.beliefs.corrections import changes_state
+from homeward.beliefs.observations import (
+    Labels,
+    Likelihood,
+    Rows,
+    Transition,
+    Visit,
+    in_turn,
+)
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves, SparseMDP
 
@@ -36,6 +44,9 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+Observed: TypeAlias = Visit | Transition | Rows | Likelihood
+"""What a finite belief learns from."""
 
 LEAST_WEIGHT = 1e-250
 """Least weight of a world that observations leave possible: no product of chances gets to 0."""
@@ -113,6 +124,12 @@ class FiniteBelief:
         labels = indices(numbers, "label", (count,), (0, 2**31), "m", error)
         set_fields(self, visited=visited, counts=counts, labels=labels)
 
+    def __str__(self) -> str:
+        states, actions = self.counts.shape
+        likely = f"{len(self.worlds)} worlds" if len(self.worlds) > 1 else "1 world"
+        seen = int(self.visited.sum())
+        return f"FiniteBelief: {likely}, {states} states ({seen} visited), {actions} actions."
+
     def mean(self) -> Model:
         """Return the mean model, of the same type as the worlds."""
         first = self.worlds[0]
@@ -133,7 +150,7 @@ class FiniteBelief:
         if isinstance(first, Moves):
             success = self._success()
             gap = np.abs(success - np.tensordot(self.weights, success, axes=1))
-            changes = sigma.changes_state(first.dest)
+            changes = changes_state(first.dest)
             return np.where(changes, -np.tensordot(self.weights, gap, axes=1), 0.0)
         mean = self._mean_rows()
         total = np.zeros(mean.shape[0])
@@ -159,7 +176,7 @@ class FiniteBelief:
             return False
         success, changes = (
             self._success()[self.weights > 0.0],
-            sigma.changes_state(first.dest),
+            changes_state(first.dest),
         )
         return not ((success > 0.0) & (success < 1.0) & changes).any()
 
@@ -168,29 +185,35 @@ class FiniteBelief:
         first = self._first_moves()
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
-    def update(self, observation: Visit | Transition | Rows) -> Self:
+    def update(self, observation: Observed | Sequence[Observed]) -> Self:
         """Return the belief after an observation, by Bayes' rule; impossible worlds are removed.
 
-        A world that is possible keeps a weight above 0, at least `LEAST_WEIGHT`.
+        A world that is possible keeps a weight above 0, at least `LEAST_WEIGHT`. Several
+        observations may be given as a tuple or list.
         """
-        visited, counts = self.visited.copy(), self.counts
+        visited, counts, labels = self.visited.copy(), self.counts, Labels.of(self.worlds[0])
         match observation:
-            case Visit(state):
-                observation.check(len(visited))
-                visited[state] = True
+            case tuple() | list():
+                return in_turn(self, observation)
+            case Visit():
+                visited[observation.number(labels)] = True
                 return replace(self, visited=visited)
-            case Transition(state, action, next_state):
-                observation.check(*counts.shape)
+            case Transition():
+                state, action, next_state = observation.numbers(labels)
                 chances = (_chance(w, state, action, next_state) for w in self.worlds)
                 likelihood = np.array(list(chances))
                 visited[[state] if next_state is None else [state, next_state]] = True
                 counts = counts.copy()
                 counts[state, action] += 1
-            case Rows(pairs, probabilities):
-                observation.check(*counts.shape)
+            case Rows():
+                pairs = observation.numbers(labels)
                 rows = (np.array([w.row(*pair) for pair in pairs]) for w in self.worlds)
-                gaps = (np.abs(world_rows - probabilities).max(initial=0.0) for world_rows in rows)
+                differences = (np.abs(found - observation.probabilities) for found in rows)
+                gaps = [difference.max(initial=0.0) for difference in differences]
                 likelihood = np.array([float(gap <= ROW_TOLERANCE) for gap in gaps])
+            case Likelihood():
+                observation.check(self.labels)
+                likelihood = np.array(observation.chances, np.float64)[self.labels]
             case _:
                 raise InvalidBeliefError(f"a finite belief can't learn from {observation!r}")
         kept = (self.weights > 0.0) & (likelihood > 0.0)
@@ -204,6 +227,28 @@ class FiniteBelief:
             counts=counts,
             labels=self.labels[kept],
         )
+
+    def as_moves(self) -> FiniteBelief | None:
+        """Return the same belief with `Moves` worlds; None if the worlds are not move-or-stay.
+
+        They are if each state-action has one destination in all worlds, and otherwise stays and
+        never ends the process. The bounds of `Moves` are tighter, so planners use this form.
+        """
+        first = self.worlds[0]
+        if isinstance(first, Moves):
+            return self
+        found = destinations([world.sparse() for world in self.worlds])
+        if found is None:
+            return None
+        dest, moves = found, changes_state(found)
+        rows = np.arange(dest.size).reshape(dest.shape)
+        worlds = []
+        for world in self.worlds:
+            works = np.asarray(world.sparse().transitions[rows.ravel(), dest.ravel()])
+            success = np.where(moves, np.clip(works.reshape(dest.shape), 0.0, 1.0), 1.0)
+            names = first.state_names, first.action_names
+            worlds.append(Moves(dest, success, world.reward, *names))
+        return replace(self, worlds=worlds)
 
     def sample(self, rng: np.random.Generator) -> Model:
         """Return one of the worlds, drawn with its probability."""
@@ -221,6 +266,28 @@ class FiniteBelief:
     def _mean_rows(self) -> csr_array:
         pairs = zip(self.weights, self.worlds, strict=True)
         return reduce(add, [weight * world.sparse().transitions for weight, world in pairs])
+
+
+def destinations(worlds: Sequence[SparseMDP]) -> IntArray | None:
+    """Return the only other state [S, A] that each state-action can lead to in any world.
+
+    It is the state itself if there is none. Return None if a state-action has several, or may end
+    the process.
+    """
+    shape = worlds[0].states, worlds[0].actions
+    here = np.repeat(np.arange(shape[0]), shape[1])
+    dest = here.copy()
+    for world in worlds:
+        rows = world.transitions.tocoo()
+        away = (rows.data > 0.0) & (rows.col != here[rows.row])
+        at, there = rows.row[away], rows.col[away]
+        new = dest[at] == here[at]
+        dest[at[new]] = there[new]
+        entries = np.diff(world.transitions.indptr)
+        sums = world.transitions.sum(axis=1)
+        if (dest[at] != there).any() or (sums < 1.0 - EPSILON * np.maximum(1, entries)).any():
+            return None
+    return dest.reshape(shape).astype(np.int32)
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:

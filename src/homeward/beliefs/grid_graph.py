@@ -7,17 +7,18 @@ the map stays in its cell. All beliefs on grids use this order.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from homeward.arrays import index
+from homeward.beliefs.observations import Labels
 from homeward.errors import ImpossibleObservationError
 from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, IntArray
+    from homeward.arrays import BoolArray
     from homeward.beliefs.observations import Transition
     from homeward.errors import InvalidInputError
 
@@ -57,19 +58,26 @@ def grid_graph(rows: int, columns: int, stay: bool = True) -> Moves:
     return Moves(dest, np.broadcast_to(np.float64(1.0), dest.shape), action_names=NAMES[first:])
 
 
-def tried(moved: Transition, dest: IntArray, blocked: BoolArray) -> tuple[int, bool]:
-    """Return the destination of an observed move, and whether the move reached it.
+class Attempt(NamedTuple):
+    """A move that was tried: `action` in `state` leads to `there`, and `worked` or did not."""
 
-    Raise if the observation is impossible on the graph `dest` [S, A] with `blocked` [S] cells.
+    state: int
+    action: int
+    there: int
+    worked: bool
+
+
+def attempt_of(moved: Transition, graph: Moves, blocked: BoolArray) -> Attempt:
+    """Return an observed move by numbers.
+
+    Raise if the observation is impossible on the graph with `blocked` [S] cells.
     """
-    moved.check(*dest.shape)
-    there = int(dest[moved.state, moved.action])
-    if moved.next_state not in (moved.state, there):
+    state, action, after = moved.numbers(Labels.of(graph))
+    there = int(graph.dest[state, action])
+    if after not in (state, there):
         raise ImpossibleObservationError(
             f"{moved} ends neither in its start nor in its destination s={there}"
         )
-    if blocked[moved.state]:
-        raise ImpossibleObservationError(
-            f"{moved} starts in cell s={moved.state}, which is blocked"
-        )
-    return there, moved.next_state == there
+    if blocked[state]:
+        raise ImpossibleObservationError(f"{moved} starts in cell s={state}, which is blocked")
+    return Attempt(state, action, there, after == there)

@@ -94,7 +94,8 @@ def height_sets(
     """Write bounds [N] on the probability that all moves of each of some `MoveSets` work.
 
     Each move [n] ends in a cell of `ends`, never works with probability at most `risks`, and works
-    with probability at most `likely`. Moves `apart` are judged by that alone.
+    with probability at most `likely`. For moves in the mask `apart`, only these
+    two bounds are used.
     """
     first, states, actions = sets
     held: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))

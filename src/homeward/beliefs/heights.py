@@ -27,12 +27,14 @@ from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw, edges_of
 from homeward.beliefs.corrections import changes_state, moves_corrections
-from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.grid_graph import STEPS, attempt_of, back, grid_graph, grid_size
+from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.shared import LazyArrays, Shared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from homeward.models import Moves
@@ -113,6 +115,7 @@ class Chances(NamedTuple):
     informative: IntArray  # [k] informative attempts
     bounded: IntArray  # [m] moves near these; the bounds of all others are exact
     high: FloatArray  # [m] upper bounds of these
+    near: IntArray  # [c] cells that these bounds depend on, ascending
 
 
 class SlopeBelief:
@@ -139,13 +142,30 @@ class SlopeBelief:
         @property
         def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
 
-        def update(self, observation: Heights | Transition) -> Self:
+        def update(
+            self, observation: Heights | Transition | Sequence[Heights | Transition]
+        ) -> Self:
             """Return the belief after measured heights, a move that was tried, or both."""
 
         def draw(self, rng: np.random.Generator) -> FloatArray:
             """Draw heights [S] in m that agree with every attempted move."""
 
     moves_work_or_never: ClassVar[bool] = True
+
+    @property
+    def visited(self) -> BoolArray:
+        """Mask [S] of the cells with nothing new: they were measured from, or they are blocked."""
+        found: BoolArray = self.looked | self.blocked
+        return found
+
+    @property
+    def counts(self) -> FloatArray:
+        """Number of observations [S, A] of a move: infinite if its start was visited, else 0.
+
+        From inside a cell, the heights around it are measured well.
+        """
+        known = np.where(self.visited, np.inf, 0.0)
+        return np.broadcast_to(known[:, None], (len(known), len(STEPS)))
 
     def _checked_sides(self) -> tuple[float, float]:
         """Return the sides of a cell in m; raise if a side or a slope limit is invalid."""
@@ -177,7 +197,7 @@ class SlopeBelief:
 
     @cached_property
     def _limits(self) -> tuple[FloatArray, FloatArray]:
-        """Largest drop and largest rise of each move in m, [S, A] or [1, A] if alike everywhere."""
+        """Largest drop and rise of each move in m, [S, A], or [1, A] if the same everywhere."""
         if self.limits is not None:
             return self.limits
         tall, wide = self.size
@@ -271,8 +291,8 @@ class SlopeBelief:
 
     def _attempts_after(self, moved: Transition) -> Attempts:
         """Return the attempts with one more; raise if its outcome is impossible."""
-        state, action = moved.state, moved.action
-        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
+        graph = grid_graph(*self.shape)
+        state, action, there, worked = attempt_of(moved, graph, self.blocked)
         if there == state:
             return self.attempts
         if self.blocked[there]:
@@ -382,7 +402,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return self._chances.never.read()
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] for which there are only bounds, and the lower ones [m]."""
+        """Return the moves [m] without an exact probability, and lower bounds [m] on blocking."""
         return self._chances.bounded, 1.0 - self._chances.high
 
     @cached_property
@@ -421,17 +441,19 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             success.reshape(-1)[moves] = told
         pairs = self.attempts.pairs
         informative = pairs[self._doubt > SURE]
-        bounded, low, high = self._given_attempts(informative)
+        bounded, low, high, near = self._given_attempts(informative)
         success.reshape(-1)[bounded] = low
         success.reshape(-1)[pairs] = self.attempts.worked
-        return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high)
+        return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high, near)
 
     def _again(
         self, known: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
     ) -> Chances:
         """Return the bounds, given those before some cells were measured and moves tried."""
         touched = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
-        touched = np.union1d(touched, np.array(tried, np.int64)) if tried else touched
+        ways: IntArray = np.array(tried, np.int64)
+        if not arrays.are_among(touched, ways).all():
+            touched = np.union1d(touched, ways)
         attempts = self.attempts.among(touched)
         doubt = np.empty(len(attempts))
         kernels.doubts(
@@ -440,30 +462,40 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             self.variance,
             doubt,
         )
-        kept = np.setdiff1d(known.informative, touched, assume_unique=True)
-        informative = np.union1d(kept, attempts.pairs[doubt > SURE])
-        bounded, low, high = self._given_attempts(informative)
-        moves = touched
-        if len(bounded) or len(known.bounded):
+        news, moves = attempts.pairs[doubt > SURE], touched
+        informative, bounded, high, near = known[2:]
+        at = np.concatenate([*cells, ways // len(STEPS)])
+        is_known = not len(news) and not arrays.are_among(near, at).any()
+        low: FloatArray = np.empty(0)
+        if not is_known:
+            kept = np.setdiff1d(informative, touched, assume_unique=True)
+            informative = np.union1d(kept, news)
+            bounded, low, high, near = self._given_attempts(informative)
             moves = np.unique(np.concatenate([touched, bounded, known.bounded]))
+            attempts = self.attempts.among(moves)
         success = np.empty(len(moves))
         kernels.refresh(self.ground, moves, success)
-        success[np.searchsorted(moves, bounded)] = low
-        attempts = attempts if moves is touched else self.attempts.among(moves)
+        if not is_known:
+            success[np.searchsorted(moves, bounded)] = low
         success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
         changed = known.low.changed(moves, success), known.never.changed(moves, 1.0 - success)
-        return Chances(*changed, informative, bounded, high)
+        return Chances(*changed, informative, bounded, high, near)
 
-    def _given_attempts(self, informative: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the moves [m] near informative attempts, and bounds (low, high) [m] on them."""
+    def _given_attempts(
+        self, informative: IntArray
+    ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+        """Return the moves [m] near informative attempts, and bounds (low, high) [m] on them.
+
+        Also return the cells [c] that these depend on, ascending.
+        """
         if not len(informative):
-            return _NO_MOVES, np.empty(0), np.empty(0)
+            return _NO_MOVES, np.empty(0), np.empty(0), _NO_MOVES
         dest = grid_graph(*self.shape).dest
-        moves, low, high = move_bounds(informative, self.attempts, dest, self.ground)
+        moves, low, high, near = move_bounds(informative, self.attempts, dest, self.ground)
         tried = self.attempts.among(moves)
         low[np.searchsorted(moves, tried.pairs)] = tried.worked
         high[np.searchsorted(moves, tried.pairs)] = tried.worked
-        return moves, low, high
+        return moves, low, high, near
 
     @cached_property
     def _doubt(self) -> FloatArray:
@@ -511,16 +543,21 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
-    def update(self, observation: Heights | Transition) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both."""
+    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
+        """Return the belief after measured heights, a move that was tried, or both.
+
+        Several observations may be given as a tuple or list.
+        """
+        if isinstance(observation, tuple | list):
+            return in_turn(self, observation)
         if not isinstance(observation, Heights | Transition):
             raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         moved = observation.moved if isinstance(observation, Heights) else observation
         attempts = self.attempts if moved is None else self._attempts_after(moved)
         tried: tuple[int, ...] = ()
         if moved is not None and attempts is not self.attempts:
-            there = int(grid_graph(*self.shape).dest[moved.state, moved.action])
-            ways = (moved.state, moved.action), (there, back(moved.action))
+            attempt = attempt_of(moved, grid_graph(*self.shape), self.blocked)
+            ways = (attempt.state, attempt.action), (attempt.there, back(attempt.action))
             tried = tuple(state * len(STEPS) + action for state, action in ways)
         cells: tuple[IntArray, ...] = ()
         versions: dict[str, Shared] = self.__dict__["_sources"]

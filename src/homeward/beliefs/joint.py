@@ -1,12 +1,12 @@
-"""The probability that several moves work together, where a belief knows more than each alone.
+"""The joint probability that several moves all work, or a lower bound on it, by type of belief.
 
 - `FiniteBelief`: counted over its worlds;
 - `HeightBelief`: exact, by a recursion over levels (`level_joint`);
 - `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`);
 - `CorrelatedTerrainBelief`: bounded by pairs of moves (`pairs`).
 
-A move *works* in a world if its success probability there is above 0. Sets that are too entangled
-have the union bound: 1 less the probabilities that each move never works.
+A move *works* in a world if its success probability there is above 0. Sets with too many
+dependent moves have the union bound: 1 less the probabilities that each move never works.
 """
 
 from __future__ import annotations
@@ -31,19 +31,35 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class MoveSets(NamedTuple):
-    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``."""
+    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``.
 
-    first: IntArray  # [N + 1]
-    state: IntArray  # [n] where a move starts
-    action: IntArray  # [n]
+    Attributes
+    ----------
+    first : [N + 1] array of int
+    state : [n] array of int
+        Where a move starts.
+    action : [n] array of int
+    """
+
+    first: IntArray
+    state: IntArray
+    action: IntArray
 
 
 class Together(NamedTuple):
-    """Bounds on the probability that all moves of each set work."""
+    """Bounds on the probability that all moves of each set work.
 
-    low: FloatArray  # [N]
-    high: FloatArray  # [N]
-    evaluator: str  # "exact", "path" or "pairs", a code of `words.EVALUATORS`
+    Attributes
+    ----------
+    low : [N] array of float
+    high : [N] array of float
+    evaluator : str
+        "exact", "path" or "pairs", a code of `words.EVALUATORS`.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    evaluator: str
 
 
 def evaluator_of(belief: Any) -> str | None:

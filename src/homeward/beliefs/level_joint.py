@@ -68,7 +68,7 @@ def _together(
 
     `local` [S] is −1 everywhere, before and after.
     """
-    below, wall, top = tables.below, tables.wall, tables.mass.shape[1]
+    below, wall, top, climb = tables.below, tables.wall, tables.mass.shape[1], tables.climb
     edges = len(states)
     cells = np.empty(2 * edges, np.int64)
     count, possible = 0, True
@@ -83,7 +83,7 @@ def _together(
         row = min(cells[i], len(below) - 1)
         for h in range(top):
             unary[i, h] = below[row, h + 1] - below[row, h]
-    # Pairs of unknown squares: `up[i, n]` is the n-th square j with a move i → j, h_j ≤ h_i + 1.
+    # Pairs of unknown squares: a move i → j asks for h_j ≤ h_i + climb.
     near, flags = np.full((count, 8), -1, np.int64), np.zeros((count, 8), np.int64)
     for e in range(edges):
         s = states[e]
@@ -94,13 +94,13 @@ def _together(
         if known[t] == WALL or known[s] == WALL:
             possible = False
         elif i < 0 and j < 0:
-            possible = possible and known[t] <= known[s] + 1
+            possible = possible and known[t] <= known[s] + climb
         elif i < 0:
-            for h in range(known[s] + 1, top):
+            for h in range(known[s] + climb, top):
                 unary[j, h] = 0.0
             entered[j] = True
         elif j < 0:
-            for h in range(min(top, known[t] - 2)):
+            for h in range(min(top, known[t] - 1 - climb)):
                 unary[i, h] = 0.0
         else:
             entered[j] = True
@@ -118,15 +118,15 @@ def _together(
         local[cells[i]] = -1
     if not possible:
         return 0.0, count
-    return _eliminate(unary, near, flags), count
+    return _eliminate(unary, near, flags, climb), count
 
 
 @njit(cache=True)
-def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray) -> float:
+def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray, climb: int) -> float:
     """Return the sum over all heights, or −1 if that takes too large a table.
 
     ``near[i]`` are earlier squares j that are restricted together with i; of its `flags`, 1 asks
-    for h_i ≤ h_j + 1 and 2 for h_j ≤ h_i + 1.
+    for h_i ≤ h_j + climb and 2 for h_j ≤ h_i + climb.
     """
     count, top = unary.shape
     last = np.arange(count)
@@ -152,9 +152,9 @@ def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray) -> float:
                     p -= 1
                 h = digits % top
                 if flags[i, n] & 1:
-                    high = min(high, h + 1)
+                    high = min(high, h + climb)
                 if flags[i, n] & 2:
-                    low = max(low, h - 1)
+                    low = max(low, h - climb)
             for h in range(top):
                 grown[x * top + h] = table[x] * unary[i, h] if low <= h <= high else 0.0
         table, active[width], width = grown, i, width + 1

@@ -28,29 +28,31 @@ class Tables(NamedTuple):
     mass: FloatArray  # [1 or S, H] probability of each height from 1 to H
     below: FloatArray  # [1 or S, H + 2] probability that the height is at most 0, 1, ..., H + 1
     wall: FloatArray  # [1 or S] probability that a square is a wall
+    climb: int = 1  # largest rise of a move that works, in levels
 
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
     """Return the probability that the move from s to its neighbour t works.
 
-    Moves out of a wall never work, since its code −1 is two below the lowest height.
+    Moves into and out of a wall never work.
     """
-    mass, below, wall = tables
+    mass, below, wall, climb = tables
     here, there = known[s], known[t]
-    if there == WALL:
+    if there == WALL or here == WALL:
         return 0.0
+    top = below.shape[1] - 1
     i, j = min(s, len(below) - 1), min(t, len(below) - 1)  # all squares share a single row
     if there != UNKNOWN:
         if here != UNKNOWN:
-            return 1.0 if there <= here + 1 else 0.0
-        return 1.0 - float(below[i, max(0, there - 2)])  # the height of s is at least there − 1
+            return 1.0 if there <= here + climb else 0.0
+        return 1.0 - float(below[i, max(0, there - 1 - climb)])  # s is at least at there − climb
     free = 1.0 - float(wall[min(t, len(wall) - 1)])
     if here != UNKNOWN:
-        return float(below[j, here + 1]) * free
+        return float(below[j, min(here + climb, top)]) * free
     total, sure = 0.0, True
     for k in range(mass.shape[1]):
-        reach = below[j, k + 2]
+        reach = below[j, min(k + 1 + climb, top)]
         total += mass[i, k] * reach
         if mass[i, k] > 0.0 and reach < 1.0:
             sure = False
@@ -83,7 +85,7 @@ def find_fault(
 
     The count is the number of squares up to there whose height was unknown.
     """
-    mass, _, wall = tables
+    mass, _, wall, _ = tables
     news = 0
     for i in range(len(cells)):
         c, height = cells[i], heights[i]

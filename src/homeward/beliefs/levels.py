@@ -1,13 +1,14 @@
 """Categorical heights on a grid: the belief of the paper's first experiment.
 
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
-one of eight neighbours works if the destination is at most one level higher; drops of any depth
-work. Moves off the map or into a wall never work. In each world a move works surely or never.
+one of eight neighbours works if the destination is at most c levels higher (one, unless `climb`
+says more); drops of any depth work. Moves off the map or into a wall never work. In each world a
+move works surely or never.
 Heights are seen exactly, so the height of a square is either known or distributed as its prior.
 
 With F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,
 
-    p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + 1).
+    p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + c).
 
 In this model a wall has a height too. An explorer is never in a wall, so moves out of a wall do not
 matter: the risk that s is a wall counts only for moves into s. No move out of a known wall works.
@@ -33,7 +34,7 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs.corrections import blocked_moves, changes_state
-from homeward.beliefs.grid_graph import grid_graph, grid_size, tried
+from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
 from homeward.beliefs.level_kernels import (
     CONTRADICTED,
     FINE,
@@ -46,10 +47,12 @@ from homeward.beliefs.level_kernels import (
 )
 from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
 from homeward.beliefs.level_kernels import WALL as WALL
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from homeward.arrays import Error
@@ -97,6 +100,7 @@ class HeightBelief:
     prior : [H] or [S, H] probability of each height; uniform on 1 to 5 by default
     walls : [S] or a number: probability that a square is a wall; 1 for a known wall
     stay : Whether the first action is `stay`; the others are N, NE, E and so on clockwise
+    climb : Largest rise of a move that works, in levels; 1 or more
     known : [S] height, WALL or UNKNOWN
     visited : [S] whether the explorer has been in a square
     success : [S, A] probability p that a move works
@@ -109,6 +113,7 @@ class HeightBelief:
     stay: bool = True
     known: IntArray = unless_given()
     visited: BoolArray = unless_given()
+    climb: int = 1
     tables: Tables = field(init=False, repr=False)
     success: FloatArray = field(init=False, repr=False)
     unseen: IntArray = field(init=False, repr=False)
@@ -121,7 +126,8 @@ class HeightBelief:
         prior = check_prior(self.prior, states, error)
         walls = check_walls(self.walls, states)
         mass = np.atleast_2d(prior)
-        tables = Tables(frozen(mass), frozen(cumulative(mass)), walls)
+        climb = check_climb(self.climb, error)
+        tables = Tables(frozen(mass), frozen(cumulative(mass)), walls, climb)
         known = np.where(np.broadcast_to(walls, states) == 1.0, WALL, UNKNOWN).astype(np.int32)
         if self.known is not None:
             bounds = (WALL, mass.shape[1] + 1)
@@ -183,6 +189,12 @@ class HeightBelief:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
         return blocked_moves(self._mean.dest, self._mean.success)
 
+    def possible_walls(self) -> BoolArray:
+        """Return the mask [S] of unknown squares that may be walls."""
+        wall = np.broadcast_to(self.tables.wall, len(self.known))
+        found: BoolArray = (self.known == UNKNOWN) & (wall > 0.0) & (wall < 1.0)
+        return found
+
     def uncovers(self) -> FloatArray:
         """Return the expected number [S, A] of unseen squares that a move would reveal.
 
@@ -192,11 +204,14 @@ class HeightBelief:
         dest = self._mean.dest
         return np.where(changes_state(dest), self.success * self.unseen[dest], 0.0)
 
-    def update(self, observation: Reveal | Transition) -> Self:
+    def update(self, observation: Reveal | Transition | Sequence[Reveal | Transition]) -> Self:
         """Return the belief after heights were seen, or after a move from a square of known height.
 
-        Only the moves into and out of squares whose heights are new are computed again.
+        Only the moves into and out of squares whose heights are new are computed again. Several
+        observations may be given as a tuple or list.
         """
+        if isinstance(observation, tuple | list):
+            return in_turn(self, observation)
         if isinstance(observation, Transition):
             return self._after_move(observation)
         if not isinstance(observation, Reveal):
@@ -233,11 +248,10 @@ class HeightBelief:
 
     def _after_move(self, moved: Transition) -> Self:
         """Return the belief in which a move's destination is conditioned on the move's outcome."""
-        state = moved.state
-        there, worked = tried(moved, self._mean.dest, self.known == WALL)
+        state, action, there, worked = attempt_of(moved, self._mean, self.known == WALL)
         if there == state:
             return self
-        chance = self.success[state, moved.action]
+        chance = self.success[state, action]
         if chance == (0.0 if worked else 1.0):
             raise ImpossibleObservationError(f"the belief rules out {moved}")
         if self.known[there] != UNKNOWN and self.known[state] != UNKNOWN:
@@ -249,7 +263,7 @@ class HeightBelief:
             )
         states, top = len(self.known), self.tables.mass.shape[1]
         prior, walls = np.broadcast_to(self.prior, (states, top)).copy(), np.array(self.walls)
-        low = np.arange(1, top + 1) <= self.known[state] + 1
+        low = np.arange(1, top + 1) <= self.known[state] + self.climb
         kept = np.where(low == worked, prior[there], 0.0)
         walls[there] = 0.0 if worked else walls[there] / (1.0 - chance)
         if kept.sum() > 0.0:
@@ -264,7 +278,7 @@ class HeightBelief:
         seen, free = self.known != UNKNOWN, self.known != WALL
         heights = np.where(seen, self.known, draw_heights(self.prior, states, rng))
         enters = np.where(seen, free, rng.random(states) >= self.tables.wall)
-        return _model(self.shape, self.stay, heights, enters)
+        return _model(self.shape, self.stay, heights, enters, self.climb)
 
     def _refusal(self, fault: int, cell: int, height: int) -> Exception:
         """Return the exception for an invalid observed height, given the code of `find_fault`."""
@@ -280,20 +294,37 @@ class HeightBelief:
         return ImpossibleObservationError(f"{seen} as {_shown(height)}{why}")
 
 
-def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = True) -> Moves:
-    """Return the model of a world with `heights` [S], WALL for walls; success is 0 or 1."""
+def model_of_heights(
+    shape: tuple[int, int], heights: ArrayLike, stay: bool = True, climb: int = 1
+) -> Moves:
+    """Return the model of a world with `heights` [S], WALL for walls; success is 0 or 1.
+
+    A move works if it climbs at most `climb` levels.
+    """
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)
     if not known.all():
         raise error(f"the height of square s={int(np.argmin(known != 0))} is 0, expected 1 or more")
-    return _model(shape, bool(stay), known, known != WALL)
+    return _model(shape, bool(stay), known, known != WALL, check_climb(climb, error))
 
 
-def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
-    """Return the model in which a move works if it climbs at most 1 and `enters` [S] allows it."""
+def check_climb(climb: object, error: Error) -> int:
+    """Return the largest rise of a move, in levels; raise unless it is a whole number above 0."""
+    if index(climb, MAX_HEIGHT, "the climb", error) < 1:
+        raise error("the climb is 0, expected 1 or more")
+    return int(climb)  # type: ignore[call-overload, no-any-return]
+
+
+def _model(
+    shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray, climb: int
+) -> Moves:
+    """Return the model of moves that climb at most `climb` and that `enters` [S] allows.
+
+    Moves out of a wall never work.
+    """
     graph = grid_graph(*shape, stay)
-    works = heights[graph.dest] <= heights[:, None] + 1
+    works = (heights[graph.dest] <= heights[:, None] + climb) & (heights != WALL)[:, None]
     works &= enters[graph.dest] & changes_state(graph.dest)
     if stay:
         works[:, 0] = True

@@ -1,62 +1,168 @@
-"""Observations: visits, transitions and exact rows of a model; and the sensor of a rover."""
+"""Observations: visits, transitions and exact rows of a model; and the sensor of a rover.
+
+States and actions are numbers, or names if the belief's models have names. A belief also learns
+from a tuple or list of observations, one after the other.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from homeward.arrays import FloatArray, floats, index, number, set_fields
+from homeward.arrays import FloatArray, IntArray, floats, named_index, number, set_fields
 from homeward.errors import InvalidBeliefError, InvalidProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.models import Model
+
+
+class Learner(Protocol):
+    """What learns from observations: a belief."""
+
+    def update(self, observation: Any) -> Self:
+        """Return what it is after an observation."""
+
+
+Learning = TypeVar("Learning", bound=Learner)
+
+
+class Labels(NamedTuple):
+    """The sizes and the names of a model, by which observations are numbered.
+
+    Attributes
+    ----------
+    states, actions : int
+        S and A.
+    state_names, action_names : tuple of str or None
+        The names; None if there are none.
+    """
+
+    states: int
+    actions: int
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> Labels:
+        """Return those of a model."""
+        return cls(model.states, model.actions, model.state_names, model.action_names)
+
+    def state(self, given: int | str, what: str) -> int:
+        """Return the number of a state; raise `InvalidBeliefError` if it does not exist."""
+        return named_index(given, self.state_names, self.states, what, InvalidBeliefError)
+
+    def action(self, given: int | str, what: str) -> int:
+        """Return the number of an action; raise `InvalidBeliefError` if it does not exist."""
+        return named_index(given, self.action_names, self.actions, what, InvalidBeliefError)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The observation that the explorer is in `state`."""
+    """The observation that the explorer is in `state`.
 
-    state: int
+    Attributes
+    ----------
+    state : int or str
+        The number or the name of the state.
+    """
 
-    def check(self, states: int) -> None:
-        """Raise if the state does not exist."""
-        index(self.state, states, f"the state of {self}", InvalidBeliefError)
+    state: int | str
+
+    def number(self, labels: Labels) -> int:
+        """Return the number of the state; raise if the state does not exist."""
+        return labels.state(self.state, f"the state of {self}")
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The observation that `action` in `state` led to `next_state`, or ended the process (None)."""
+    """The observation that `action` in `state` led to `next_state`, or ended the process (None).
 
-    state: int
-    action: int
-    next_state: int | None
+    Attributes
+    ----------
+    state, next_state : int or str
+        Numbers or names of states; `next_state` is None if the process ended.
+    action : int or str
+        The number or the name of the action.
+    """
 
-    def check(self, states: int, actions: int) -> None:
-        """Raise if a state or the action does not exist."""
-        index(self.state, states, f"the state of {self}", InvalidBeliefError)
-        index(self.action, actions, f"the action of {self}", InvalidBeliefError)
-        if self.next_state is not None:
-            index(self.next_state, states, f"the next state of {self}", InvalidBeliefError)
+    state: int | str
+    action: int | str
+    next_state: int | str | None
+
+    def numbers(self, labels: Labels) -> tuple[int, int, int | None]:
+        """Return the numbers of state, action and next state; raise if one does not exist."""
+        state = labels.state(self.state, f"the state of {self}")
+        action = labels.action(self.action, f"the action of {self}")
+        if self.next_state is None:
+            return state, action, None
+        return state, action, labels.state(self.next_state, f"the next state of {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The observation of something that has a known probability in each world.
+
+    Only a `FiniteBelief` learns from it, by Bayes' rule.
+
+    Attributes
+    ----------
+    chances : tuple of float
+        Probability [M] of what was observed in each world of the first belief. A belief from which
+        worlds were removed knows the first number of each world that is left (`labels`).
+    """
+
+    chances: tuple[float, ...]
+
+    def check(self, labels: IntArray) -> None:
+        """Raise unless there is a probability for each label of a belief."""
+        error, count = InvalidBeliefError, len(self.chances)
+        for k, chance in enumerate(self.chances):
+            if not 0.0 <= number(chance, f"entry {k} of a likelihood", error) <= 1.0:
+                raise error(f"entry {k} of a likelihood is {chance:g}, not a probability")
+        if labels.max() >= count:
+            raise error(
+                f"a likelihood has {count} entries, but the belief has world {labels.max()}"
+            )
+
+
+def in_turn(belief: Learning, observations: Sequence[Any]) -> Learning:
+    """Return the belief after several observations, one after the other."""
+    for observation in observations:
+        belief = belief.update(observation)
+    return belief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The observation of the exact `probabilities` [n, S] of the next state for n `pairs`.
+    """The observation of exact rows of a model.
 
-    A pair is (state, action).
+    Attributes
+    ----------
+    pairs : tuple of (state, action)
+        The n observed state-actions, by numbers or names.
+    probabilities : [n, S] array
+        Probability of each next state.
     """
 
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[tuple[int | str, int | str], ...]
     probabilities: FloatArray
 
-    def check(self, states: int, actions: int) -> None:
-        """Raise if a pair does not exist or the probabilities have another shape."""
+    def numbers(self, labels: Labels) -> list[tuple[int, int]]:
+        """Return the pairs by numbers; raise if one does not exist or the shapes differ."""
+        found = []
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise InvalidBeliefError(f"{pair!r} is not a pair (state, action)")
-            index(pair[0], states, f"the state of observed row {pair}", InvalidBeliefError)
-            index(pair[1], actions, f"the action of observed row {pair}", InvalidBeliefError)
-        shape = len(self.pairs), states
+            state = labels.state(pair[0], f"the state of observed row {pair}")
+            found.append((state, labels.action(pair[1], f"the action of observed row {pair}")))
+        shape = len(self.pairs), labels.states
         floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Hunter's bound: how likely moves work together, by single moves and pairs of moves.
+"""Hunter's bound on the probability that several moves all work, from moves and pairs of moves.
 
 Let F be the event that a move never works. For a forest of pairs of moves (Hunter 1976),
 

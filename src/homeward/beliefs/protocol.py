@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 class Belief(Protocol):
-    """A distribution over MDPs. It is immutable: `update` returns a new belief."""
+    """A distribution over MDPs. It is immutable: `update` returns a new belief.
+
+    Optional members make bounds tighter, among them `move_corrections`, `moves_work_or_never` and
+    `blocked_probability`. `update` raises an `InvalidBeliefError` for observations that it does not
+    know, and an `ImpossibleObservationError` for those that no world allows.
+    """
 
     def mean(self) -> Model:
         """Return the mean model: p = E[P] and r = E[R]."""
@@ -81,6 +86,22 @@ class RewardLimits(Protocol):
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward of any world."""
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A belief that does not learn from some state-actions, whatever is observed there."""
+
+    def teaches(self, state: int, action: int) -> bool:
+        """Return whether the belief learns from transitions of a state-action."""
+
+
+@runtime_checkable
+class UncertainPlaces(Protocol):
+    """A belief in which some states may be walls; the model of their actions assumes no wall."""
+
+    def possible_walls(self) -> BoolArray:
+        """Return the mask [S] of states that are walls in some worlds and not in others."""
 
 
 class Counted(Protocol):

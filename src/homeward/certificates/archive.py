@@ -22,7 +22,7 @@ import numpy as np
 from homeward import __version__
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
-from homeward.certificates.codecs import decode_belief, encode_belief
+from homeward.certificates.codecs import decode, encode
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import refusing, replace_file, spelled
@@ -78,7 +78,7 @@ def load_plan(path: Path | str) -> StoredPlan:
 def pack(stored: StoredPlan) -> bytes:
     """Return the bytes of a plan file."""
     plan = stored.plan
-    name, (values, belief) = encode_belief(stored.belief)
+    name, (values, belief) = encode(stored.belief)
     arrays: dict[str, NDArray[Any]] = {f"belief.{key}": array for key, array in belief.items()}
     said = _written(PlanClaims, plan, arrays, "")
     del said["criteria"], said["evidence"]
@@ -87,6 +87,11 @@ def pack(stored: StoredPlan) -> bytes:
     for k, criterion in enumerate(plan.criteria):
         told = _written(CriterionClaims, criterion, arrays, f"{k}.")
         criteria.append(told | {"limits": stored.limits[k]})
+        own = stored.own[k]
+        if own is not None:
+            codec, (about, parts) = encode(own)
+            criteria[-1]["own"] = {"kind": codec, "values": about}
+            arrays |= {f"{k}.own.{key}": array for key, array in parts.items()}
         given = stored.rewards[k]
         if given is not None:
             arrays[f"{k}.rewards"] = given
@@ -155,11 +160,20 @@ def unpack(data: bytes) -> StoredPlan:
     limits = [criterion["limits"] for criterion in asked]
     return StoredPlan(
         plan,
-        decode_belief(about["kind"], about["values"], inside),
+        decode(about["kind"], "belief", about["values"], inside),
         arrays["bonus"],
         tuple(arrays.get(f"{k}.rewards") for k in range(len(asked))),
         tuple(None if pair is None else (float(pair[0]), float(pair[1])) for pair in limits),
+        tuple(_own(criterion.get("own"), arrays, f"{k}.own.") for k, criterion in enumerate(asked)),
     )
+
+
+def _own(about: Any, arrays: dict[str, NDArray[Any]], start: str) -> Any:
+    """Return a user-defined criterion, or None if there is none."""
+    if about is None:
+        return None
+    parts = {key.removeprefix(start): a for key, a in arrays.items() if key.startswith(start)}
+    return decode(about["kind"], "criterion", about["values"], parts)
 
 
 def _written(

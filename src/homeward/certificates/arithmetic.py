@@ -33,7 +33,7 @@ from homeward.certificates.mean_model import MeanModel, mean_model
 from homeward.certificates.policy_evaluation import (
     OPERATIONS,
     UNIT_ROUNDOFF,
-    Evaluator,
+    PolicyEvaluator,
     Total,
     reachable,
 )
@@ -79,7 +79,7 @@ class Recomputed:
         )
         explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
         exits = None if stored.exits is None else stored.exits[near]
-        self.chain = chain = Evaluator(world.among(near), plan.discount, plan.steps, exits)
+        self.chain = chain = PolicyEvaluator(world.among(near), plan.discount, plan.steps, exits)
         gains = np.where(explore > -np.inf, np.abs(explore), explore)
         self.worths = [
             Total(reward, chain.left_for(reward, chain.outside(reward, plan.afterwards)))

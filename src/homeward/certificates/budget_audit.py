@@ -70,7 +70,7 @@ class HomeClaim(NamedTuple):
         return self.within is not None or bool(self.allowances)
 
 
-class Edges(NamedTuple):
+class EdgeRisks(NamedTuple):
     """A graph and the probabilities that its edges never work, each [S, A]."""
 
     dest: IntArray  # next state if the edge works
@@ -107,7 +107,7 @@ def audit(
     return tuple(account.verdict() for account in accounts)
 
 
-def _edges(belief: Any) -> Edges:
+def _edges(belief: Any) -> EdgeRisks:
     """Return the edges with their probabilities; an edge that can't be chosen never works."""
     model = belief.mean()
     most = least = np.asarray(belief.blocked_probability(), np.float64)
@@ -117,7 +117,7 @@ def _edges(belief: Any) -> Edges:
     if closed.any():
         most, least = np.where(closed, 1.0, most), np.where(closed, 1.0, least)
     at_once = isinstance(belief, SureMoves) and belief.moves_work_or_never
-    return Edges(model.dest, most, least, at_once)
+    return EdgeRisks(model.dest, most, least, at_once)
 
 
 class _Account:
@@ -128,9 +128,10 @@ class _Account:
         self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.used = [0.0] * len(claim.allowances)
+        self.level = claim.level  # that may still be claimed; it falls if the explorer was moved
         self.reasons: list[str] = []
 
-    def check(self, step: Any, k: int, edges: Edges, belief: Any = None) -> None:
+    def check(self, step: Any, k: int, edges: EdgeRisks, belief: Any = None) -> None:
         """Check one step of home k; steps after an unreadable record are not checked."""
         if self.unread:
             return
@@ -163,15 +164,16 @@ class _Account:
                 most = min(most, max(0.0, pair[0][1] - pair[1][0]))
         charge = min(1.0, charge + most)
         within = self.claim.within
-        if after is None:
+        moved = getattr(step, "status", None) == "moved"
+        if after is None and not (moved and spent[k] >= 1.0):
             if before is not None and not any(edges.least[e] >= 1.0 for e in before):
                 lost = f"the recorded edges contain no path home from state {step.next_state}"
                 self._object(step, lost)
-        elif within is not None and len(after) > within:
+        elif after is not None and within is not None and len(after) > within:
             self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
         elif self.claim.at_once and after and not edges.at_once:
             self._object(step, "moves may need several attempts, so the steps are not bounded")
-        self._check_use(step, k, before, after)
+        self._check_use(step, k, before, None if moved and spent[k] >= 1.0 else after)
         if kept != max(0.0, 1.0 - max(spent)):
             claim = f"the record claims a return probability of {kept:.6g}"
             self._object(step, f"{claim}, but {max(spent):.6g} is spent")
@@ -179,7 +181,9 @@ class _Account:
             self._object(step, f"the spent risk falls from {self.spent:.6g} to {spent[k]:.6g}")
         elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
             self._object(step, f"the step spent {paid:.6g}, but had to spend {charge:.6g}")
-        budget = 1.0 - self.claim.level
+        if moved:  # the record says what is left of the claim
+            self.level = min(self.level, 1.0 - spent[k])
+        budget = 1.0 - self.level
         if not spent[k] <= budget + BUDGET_TOLERANCE + SUM_TOLERANCE:
             self._object(step, f"{spent[k]:.6g} is spent, but the budget is {budget:.6g}")
         self.way, self.spent = way, max(spent[k], self.spent)
@@ -194,23 +198,26 @@ class _Account:
             return
         works = step.next_state != step.state
         tried = (step.state, step.action)
+        told = [0.0] * len(self.used)
+        if step.action < 0:
+            told = (step.report or {}).get("used") or told
         paid_for = not works and before is not None and before[:1] == [tried]
         for n, allowance in enumerate(self.claim.allowances):
             use = allowance.use if works else allowance.lost
-            self.used[n] += float(use[step.state, step.action])
-            told = f"{self.used[n]:.6g} {allowance.unit}"
+            self.used[n] += told[n] if step.action < 0 else float(use[tried])
+            said = f"{self.used[n]:.6g} {allowance.unit}"
             try:
                 recorded = float(step.holding["used"][k][n])
             except (KeyError, TypeError, ValueError, IndexError):
                 recorded = np.nan
             if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
-                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {told}")
+                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {said}")
             home = sum(float(allowance.use[edge]) for edge in after or ())
             most = allowance.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
             if after is not None and not paid_for and self.used[n] + home > most:
                 self._object(
                     step,
-                    f"{told} are used and the path home uses {home:.6g}, but "
+                    f"{said} are used and the path home uses {home:.6g}, but "
                     f"{allowance.amount:.6g} are allowed",
                 )
 
@@ -222,7 +229,7 @@ class _Account:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
-    def _works(self, way: IntArray, edges: Edges, belief: Any) -> tuple[float, float] | None:
+    def _works(self, way: IntArray, edges: EdgeRisks, belief: Any) -> tuple[float, float] | None:
         """Return bounds on the probability that all edges of a set [S] work; None without any."""
         if self.claim.at_once and not edges.at_once:
             return None
@@ -230,7 +237,7 @@ class _Account:
         relied = [(int(s), int(way[s])) for s in states if edges.most[s, way[s]] > 0.0]
         return together(belief, relied)
 
-    def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
+    def _path(self, way: IntArray, state: int, edges: EdgeRisks) -> list[Edge] | None:
         """Return the edges of the path home from a state; None if there is no path."""
         passed: list[Edge] = []
         while state not in self.claim.homes:
@@ -245,8 +252,8 @@ class _Account:
         self.reasons.append(f"step {step.step}: {reason}")
 
 
-def _new_risk(before: IntArray, after: IntArray, edges: Edges, belief: Any) -> float:
-    """Return a bound on the probability that an edge of `after` that `before` lacks never works."""
+def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks, belief: Any) -> float:
+    """Return a bound on the probability that an edge in `after`, not in `before`, never works."""
     new = np.where(after == before, -1, after)
     risk = _risk(new, edges)
     if risk <= 0.0:
@@ -256,7 +263,7 @@ def _new_risk(before: IntArray, after: IntArray, edges: Edges, belief: Any) -> f
     return risk if sharper is None else min(risk, sharper)
 
 
-def _risk(way: IntArray, edges: Edges) -> float:
+def _risk(way: IntArray, edges: EdgeRisks) -> float:
     """Return Σ Pr(edge never works) over the edges `way` [S], one action per state or −1."""
     states = np.flatnonzero(way >= 0)
     return float(edges.most[states, way[states]].sum())

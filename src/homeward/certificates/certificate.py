@@ -22,6 +22,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.evaluators import evaluate_again
+from homeward.certificates.own_criteria import certify_with_own
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
@@ -97,6 +98,20 @@ def certify(
     for name, count, most in (("episodes", episodes, 2**62), ("processes", jobs, 2**20)):
         if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
+    if any(own is not None for own in stored.own):
+
+        def known(part: StoredPlan) -> Certificate:
+            return certify(
+                part,
+                method=method,
+                episodes=episodes,
+                confidence=confidence,
+                seed=seed,
+                jobs=jobs,
+                progress=progress,
+            )
+
+        return certify_with_own(stored, known, episodes, confidence, seed)
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]

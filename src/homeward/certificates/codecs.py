@@ -1,6 +1,6 @@
-"""Codecs, which encode each type of belief as a JSON object and named arrays, and decode it.
+"""Codecs, which encode beliefs and user-defined criteria as a JSON object and named arrays.
 
-A belief without a codec can't be stored. `register_codec` adds a codec.
+What has no codec can't be stored. `register_codec` adds a codec.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.beliefs import Belief
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"
 
 
 class Codec(NamedTuple):
-    """Functions that encode one type of belief as a JSON object and named arrays, and decode it."""
+    """Functions that encode one type of object as a JSON object and named arrays, and decode it."""
 
     name: str
     type: type
@@ -36,28 +35,35 @@ class Codec(NamedTuple):
     decode: Callable[[Mapping[str, Any], Arrays], Any]
 
 
-def encode_belief(belief: Belief) -> tuple[str, Written]:
-    """Return the name of a belief's codec and the encoded belief; raise if there is no codec."""
+def encode(value: object) -> tuple[str, Written]:
+    """Return the name of the codec of a belief or criterion, and what it encoded.
+
+    Raise `InvalidInputError` if there is no codec.
+    """
     for codec in _CODECS.values():
-        if type(belief) is codec.type:
-            return codec.name, codec.encode(belief)
+        if type(value) is codec.type:
+            return codec.name, codec.encode(value)
     raise InvalidInputError(
-        f"a {type(belief).__name__} can't be stored, because it has no codec: see register_codec "
+        f"a {type(value).__name__} can't be stored, because it has no codec: see register_codec "
         f"(types with a codec: {', '.join(c.type.__name__ for c in _CODECS.values())})"
     )
 
 
-def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belief:
-    """Return the belief that the codec `name` encoded."""
+def decode(name: str, what: str, values: Mapping[str, Any], arrays: Arrays) -> Any:
+    """Return the object that the codec `name` encoded; `what` describes it in messages."""
     codec = _CODECS.get(name)
     if codec is None:
-        raise InvalidFileError(f"contains a belief of the unknown type {name!r}")
-    belief: Belief = codec.decode(values, arrays)
-    return belief
+        raise InvalidFileError(
+            f"contains a {what} of the unknown type {name!r}: call register_codec before reading"
+        )
+    return codec.decode(values, arrays)
 
 
 def register_codec(codec: Codec) -> Codec:
-    """Add a codec for this process and return it; raise if another codec has its name."""
+    """Add the codec of a belief or of a criterion for this process, and return it.
+
+    Its `type` is the class that it encodes. Raise if another codec has its name.
+    """
     if _CODECS.get(codec.name, codec) is not codec:
         raise InvalidInputError(f"another codec is already named {codec.name}")
     _CODECS[codec.name] = codec
@@ -133,15 +139,20 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
     )
 
 
-def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:
-    """Return the codec of a belief whose constructor takes these attributes as keywords."""
+def _by_fields(
+    name: str, cls: type, plain: Sequence[str], arrays: Sequence[str], newer: Sequence[str] = ()
+) -> Codec:
+    """Return the codec of a belief whose constructor takes these attributes as keywords.
+
+    Old files lack the `newer` ones.
+    """
 
     def encode(belief: Any) -> Written:
-        values = {key: getattr(belief, key) for key in plain}
+        values = {key: getattr(belief, key) for key in (*plain, *newer)}
         return values, {key: np.asarray(getattr(belief, key)) for key in arrays}
 
     def decode(values: Mapping[str, Any], read: Arrays) -> Any:
-        given = {key: values[key] for key in plain}
+        given = {key: values[key] for key in (*plain, *(key for key in newer if key in values))}
         given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
         return cls(**given, **{key: read[key] for key in arrays})
 
@@ -154,6 +165,6 @@ _CELLS = ("prior", "walls", "known", "visited")
 _CODECS = {
     "finite": Codec("finite", FiniteBelief, _encode_finite, _decode_finite),
     "dirichlet": _by_fields("dirichlet", DirichletBelief, _NAMES, _ROWS),
-    "heights": _by_fields("heights", HeightBelief, ("shape", "stay"), _CELLS),
+    "heights": _by_fields("heights", HeightBelief, ("shape", "stay"), _CELLS, ("climb",)),
     "terrain": Codec("terrain", TerrainBelief, _encode_terrain, _decode_terrain),
 }

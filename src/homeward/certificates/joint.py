@@ -1,10 +1,10 @@
-"""The probability that several moves work together, and what it proves of a policy.
+"""The joint probability that several moves all work, computed anew to check a plan's claims.
 
 On a finite belief worlds are counted. On a grid of independent levels every move that is not known
 is a table over the heights of its two squares, and squares are summed out one after the other, the
 least connected first. On terrain a forest of the riskiest moves is integrated with cubic splines,
-and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound what
-moves lose that are added to others. Nothing here is shared with the planner.
+and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound
+the risk that further moves add. Nothing here is shared with the planner.
 
 A policy of moves that work surely or never follows one path. With A_k the event that its first k
 moves work and then the way home, and B_k that the next move works too, the explorer is where it is
@@ -150,7 +150,7 @@ def _levels(belief: HeightBelief, edges: set[Edge]) -> float | None:
         touched |= {s, t}
         low = heights if known[s] == 0 else known[s : s + 1]
         high = heights if known[t] == 0 else known[t : t + 1]
-        fits = (high[None] <= low[:, None] + 1).astype(np.float64)
+        fits = (high[None] <= low[:, None] + belief.climb).astype(np.float64)
         cells = tuple(c for c in (s, t) if known[c] == 0)
         factors.append((cells, fits.reshape([len(heights)] * len(cells))))
     for c in touched:

@@ -185,6 +185,14 @@ def _dirichlet(belief: DirichletBelief) -> MeanModel:
     rows = csr_array(entries, shape=(states * actions, states))
     left = np.where(ends, chance, 0.0).sum(axis=2).ravel()
     general = np.where(ends, 0.0, short[kinds]).sum(axis=2)
+    for s, a in np.ndindex(states, actions):  # outcomes that lead to one state are added
+        possible = np.flatnonzero(alpha[kinds[s, a]] > 0)
+        targets = outcomes[s, a, possible]
+        if len(set(targets.tolist())) < len(targets):
+            weights, general[s, a] = alpha[kinds[s, a], possible], 0.0
+            for target in set(targets.tolist()) - {END}:
+                mine = math.fsum(weights[targets == target])
+                general[s, a] += _shortfall(mine, math.fsum(weights[targets != target]))
     given = belief.reward[np.isfinite(belief.reward)]
     paid = (float(given.min()), float(given.max()))
     return MeanModel(rows, left, np.array(belief.reward), general, None, paid)
@@ -238,7 +246,9 @@ def _heights(belief: HeightBelief) -> MeanModel:
     heights = np.where(seen[:, None], 1 + np.arange(prior.shape[1]) == known[:, None], prior)
     below = np.minimum(np.cumsum(heights, axis=1), 1.0)  # Pr(height ≤ 1 … H)
     below[:, -1] = 1.0
-    reach = np.concatenate([below[:, 1:], np.ones((states, 1))], axis=1)  # Pr(height ≤ h + 1)
+    steps = min(belief.climb, below.shape[1])
+    more = np.ones((states, steps))
+    reach = np.concatenate([below[:, steps:], more], axis=1)  # Pr(height ≤ h + climb)
     free = np.where(known == WALL, 0.0, np.where(seen, 1.0, 1.0 - belief.walls))
     dest = _neighbours(belief.shape)
     success = np.stack([(heights * reach[to]).sum(axis=1) * free[to] for to in dest.T], axis=1)

@@ -85,7 +85,7 @@ def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: flo
     return np.asarray(splu(system.tocsc()).solve(gain), np.float64)
 
 
-class Evaluator:
+class PolicyEvaluator:
     """Evaluates and optimises policies on the mean model; `exits` [S, A] leave a set for ever."""
 
     def __init__(

@@ -76,7 +76,7 @@ def audit_sampled(
             ahead = _returning(rows, after, claim)
             drops += _returning(rows, before, claim)[:, step.state]
             drops -= (rows[:, step.state, step.action, :-1] * ahead).sum(axis=1)
-            drops *= chance  # below 1 if the action was taken by lot
+            drops *= chance  # below 1 if the action was taken at random
             total[k] += drops.mean()
             squares[k] += float((drops**2).sum())
             ways[k], kept[k] = after, 1.0 - spent

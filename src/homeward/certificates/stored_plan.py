@@ -5,18 +5,21 @@ Checking the claims of a plan needs its belief, its bonus and, for `EarnAtLeast`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from homeward.arrays import frozen, index, indices, names
+from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidProblemError as Error
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import EarnAtLeast, OwnCriterion, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import Belief
     from homeward.certificates.claims import CriterionClaims, PlanClaims
@@ -34,15 +37,31 @@ GAP_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPlan:
-    """A plan with its belief, bonus and rewards."""
+    """A plan with its belief, bonus and rewards.
+
+    Attributes
+    ----------
+    plan : PlanClaims
+    belief : Belief
+    bonus : [S, A] array of float
+    rewards : tuple
+        For each criterion, its rewards [S, A] if given.
+    limits : tuple
+        For each criterion, its limits if given.
+    own : tuple
+        For each criterion, the criterion itself if it is user-defined.
+    """
 
     plan: PlanClaims
     belief: Belief
-    bonus: FloatArray  # [S, A]
-    rewards: tuple[FloatArray | None, ...]  # for each criterion, its rewards [S, A] if given
-    limits: tuple[tuple[float, float] | None, ...]  # for each criterion, its limits if given
+    bonus: FloatArray
+    rewards: tuple[FloatArray | None, ...]
+    limits: tuple[tuple[float, float] | None, ...]
+    own: tuple[OwnCriterion | None, ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.own:
+            object.__setattr__(self, "own", (None,) * len(self.plan.criteria))
         check(self)
         object.__setattr__(self, "bonus", frozen(self.bonus))
 
@@ -52,9 +71,15 @@ class StoredPlan:
         count = len(planner.criteria)
         if len(plan.criteria) != count:
             raise Error(f"the plan has {len(plan.criteria)} criteria, but its planner has {count}")
-        for c in planner.criteria:
-            if not isinstance(c, CRITERIA):
-                raise Error(f"a {type(c).__name__} can't be stored: its claims can't be checked")
+        own = tuple(None if isinstance(c, CRITERIA) else c for c in planner.criteria)
+        for c in own:
+            if c is not None and not isinstance(c, OwnCriterion):
+                raise Error(
+                    f"a {type(c).__name__} can't be stored: its claims can't be checked without a "
+                    "method value(world, policy, state, discount)"
+                )
+        if isinstance(belief, FiniteBelief):  # as it was planned on
+            belief = belief.as_moves() or belief
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
         return cls(
             plan,
@@ -62,11 +87,29 @@ class StoredPlan:
             np.array(planner.bonus(belief), np.float64),
             tuple(None if c is None else c.rewards for c in earn),
             tuple(None if c is None else c.limits for c in earn),
+            own,
+        )
+
+    def without_own(self) -> StoredPlan | None:
+        """Return the plan with the criteria that the referee knows; None if there is none."""
+        kept = [k for k, own in enumerate(self.own) if own is None]
+        if not kept:
+            return None
+
+        def among(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[k] for k in kept)
+
+        evidence = tuple(row._replace(safety=among(row.safety)) for row in self.plan.evidence)
+        plan = replace(
+            self.plan, criteria=among(self.plan.criteria), evidence=evidence, conflict=()
+        )
+        return replace(
+            self, plan=plan, rewards=among(self.rewards), limits=among(self.limits), own=()
         )
 
     @property
     def exits(self) -> BoolArray | None:
-        """Mask [S, A] of the actions that leave any set to stay inside; None if it is empty."""
+        """Mask [S, A] of the actions that a `StayInside` criterion excludes; None if none is."""
         sets = [c.allowed for c in self.plan.criteria if c.allowed is not None]
         exits = ~np.logical_and.reduce(sets) if sets else None
         return exits if exits is not None and exits.any() else None
@@ -86,12 +129,23 @@ class StoredPlan:
 
 
 class Part(NamedTuple):
-    """A mixture of policies, and its claimed bounds. One policy is drawn at the start."""
+    """A mixture of policies, and its claimed bounds. One policy is drawn at the start.
 
-    name: str  # "plan": all policies; "action": those that start with the chosen action
-    weights: FloatArray  # [J]
-    outbound: IntArray  # [J, S], or [J, n, S] if the recall is fixed
-    claims: tuple[float, ...]  # bound for each criterion
+    Attributes
+    ----------
+    name : str
+        "plan": all policies; "action": those that start with the chosen action.
+    weights : [J] array of float
+    outbound : [J, S] array of int
+        Or [J, n, S] if the recall is fixed.
+    claims : tuple
+        Bound for each criterion.
+    """
+
+    name: str
+    weights: FloatArray
+    outbound: IntArray
+    claims: tuple[float, ...]
 
 
 def check(stored: StoredPlan) -> None:
@@ -126,13 +180,15 @@ def check(stored: StoredPlan) -> None:
         raise Error(
             f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
         )
-    if not len(plan.criteria) == len(stored.rewards) == len(stored.limits):
+    if not len(plan.criteria) == len(stored.rewards) == len(stored.limits) == len(stored.own):
         raise Error(
             f"the plan has {len(plan.criteria)} criteria, but {len(stored.rewards)} rewards and "
             f"{len(stored.limits)} limits"
         )
     for k, criterion in enumerate(plan.criteria):
         _check_criterion(criterion, f"criterion {k}", plan, shape)
+        if (criterion.kind == "own") != (stored.own[k] is not None):
+            raise Error(f"criterion {k} is of kind {criterion.kind}, but is stored as another")
         rewards = stored.rewards[k]
         if rewards is not None:
             _check_finite(rewards, f"the rewards of criterion {k}", shape)
@@ -214,9 +270,9 @@ def _check_criterion(
     if criterion.evaluator not in EVALUATORS:
         codes = ", ".join(EVALUATORS)
         raise Error(f"{name} is evaluated by {criterion.evaluator!r}, expected one of {codes}")
-    if kind not in ("return", "stay", "earn"):
-        raise Error(f"{name} is of the unknown kind {kind!r}")
-    if kind != "earn":
+    if kind not in ("return", "stay", "earn", "own"):
+        raise Error(f"{name} has the unknown kind {kind!r}")
+    if kind not in ("earn", "own"):
         if criterion.unit != 1.0:
             raise Error(f"{name} is a probability with the unit {criterion.unit:g}, expected 1")
         if not 0.0 <= criterion.level <= 1.0:
@@ -230,7 +286,10 @@ def _check_criterion(
     if (allowed is not None) != (kind == "stay"):
         raise Error(f"{name} is of kind {kind}; only kind stay must have a set to stay inside")
     if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
-        raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
+        raise Error(
+            f"the set of {name} is {allowed.dtype} of shape {allowed.shape}, expected booleans of "
+            f"{shape}"
+        )
     if kind == "return":
         count = (len(criterion.home),)
         indices(criterion.home, f"the home of {name}", count, (0, states), "s", Error)
@@ -254,6 +313,8 @@ def _check_criterion(
 
 def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
     """Return the possible names of a criterion; a set of states may be stored as a mask [S, A]."""
+    if criterion.kind == "own":
+        return [criterion.name]
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":
@@ -278,4 +339,4 @@ def _check_finite(values: FloatArray, name: str, shape: tuple[int, ...]) -> None
             f"{name} is {values.dtype} of shape {values.shape}, expected numbers of {shape}"
         )
     for at in np.argwhere(~np.isfinite(values))[:1].tolist():
-        raise Error(f"{name} is {values[tuple(at)]} at {tuple(at)}")
+        raise Error(f"{name} is {values[tuple(at)]} at {tuple(at)}, expected a finite number")

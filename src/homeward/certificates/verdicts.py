@@ -12,10 +12,16 @@ if TYPE_CHECKING:
 
 
 class CheckedClaim:
-    """Base class of verdicts; subclasses are dataclasses with a field `reasons`."""
+    """Base class of verdicts; subclasses are dataclasses with a field `reasons`.
+
+    Attributes
+    ----------
+    reasons : tuple
+        Reasons against the claim.
+    """
 
     __slots__ = ()
-    reasons: tuple[str, ...]  # reasons against the claim
+    reasons: tuple[str, ...]
 
     @property
     def refuted(self) -> bool:
@@ -44,20 +50,42 @@ class CheckedClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict(CheckedClaim):
-    """The verdict on the claimed bound of one criterion for one mixture of the plan."""
+    """The verdict on the claimed bound of one criterion for one mixture of the plan.
+
+    Attributes
+    ----------
+    criterion : str
+    kind : str
+        Return, stay or earn.
+    part : str
+        "plan": all policies; "action": those that start with the chosen action.
+    level : float
+        Required level.
+    claimed : float
+    unit : float
+        1 for a probability; else the recomputed range of possible earnings.
+    exact : float, optional
+    sampled : Sampled, optional
+    recomputed : float, optional
+    reasons : tuple
+    corrected : bool
+        Whether the bound has a correction; without one it is not proven.
+    refuted_by : tuple
+        Methods: exact, sampling, arithmetic.
+    """
 
     criterion: str
-    kind: str  # return, stay or earn
-    part: str  # "plan": all policies; "action": those that start with the chosen action
-    level: float  # required level
+    kind: str
+    part: str
+    level: float
     claimed: float
-    unit: float  # 1 for a probability; else the recomputed range of possible earnings
+    unit: float
     exact: float | None = None
     sampled: Sampled | None = None
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()
-    corrected: bool = True  # whether the bound has a correction; without one it is not proven
-    refuted_by: tuple[str, ...] = ()  # methods: exact, sampling, arithmetic
+    corrected: bool = True
+    refuted_by: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> float | None:
@@ -94,6 +122,14 @@ class ClaimVerdict(CheckedClaim):
             return "not refuted: the recomputed bound agrees, but it has no correction"
         return "confirmed: the recomputed bound agrees"
 
+    def __str__(self) -> str:
+        found = ""
+        if self.exact is not None:
+            found = f", exactly {self.exact:.6g}"
+        elif self.sampled is not None:
+            found = f", sampled {self.estimate:.6g} ({self.low:.6g} to {self.high:.6g})"
+        return f"{self.criterion} ({self.part}): claimed {self.claimed:.6g}{found}; {self.words}."
+
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON value."""
         found = CheckedClaim.as_dict(self)
@@ -104,10 +140,21 @@ class ClaimVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class ValueVerdict(CheckedClaim):
-    """The verdict on the claims of a plan on its own value."""
+    """The verdict on the claims of a plan on its own value.
 
-    value: float  # exploration value of the mixture, as claimed
-    upper: float  # upper bound on the value of every safe plan, as claimed; −inf if none is safe
+    Attributes
+    ----------
+    value : float
+        Exploration value of the mixture, as claimed.
+    upper : float
+        Upper bound on the value of every safe plan, as claimed; −inf if none is safe.
+    recomputed_value : float, optional
+    recomputed_upper : float, optional
+    reasons : tuple
+    """
+
+    value: float
+    upper: float
     recomputed_value: float | None = None
     recomputed_upper: float | None = None
     reasons: tuple[str, ...] = ()
@@ -120,11 +167,22 @@ class ValueVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict(CheckedClaim):
-    """The verdict on the claim of a run with a budget: its probability of coming home."""
+    """The verdict on the claim of a run with a budget: its probability of coming home.
 
-    level: float  # required level
-    kept: float  # probability claimed in the record of the last step
-    recomputed: float | None  # probability after planning every step again; None if that failed
+    Attributes
+    ----------
+    level : float
+        Required level.
+    kept : float
+        Probability claimed in the record of the last step.
+    recomputed : float, optional
+        Probability after planning every step again; None if that failed.
+    reasons : tuple
+    """
+
+    level: float
+    kept: float
+    recomputed: float | None
     reasons: tuple[str, ...] = ()
 
     @property
@@ -135,15 +193,32 @@ class RunVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class HomeVerdict(CheckedClaim):
-    """The verdict on a run's claim that it can return to one home."""
+    """The verdict on a run's claim that it can return to one home.
+
+    Attributes
+    ----------
+    name : str
+    level : float
+        Required level.
+    kept : float
+        Probability claimed in the last record: 1 − spent.
+    charged : float
+        Probability that the run had to spend.
+    steps : int
+        Number of checked steps.
+    reasons : tuple
+        In the order of the steps.
+    worlds : int, optional
+        Number drawn by the referee per step; None if the claim is proven.
+    """
 
     name: str
-    level: float  # required level
-    kept: float  # probability claimed in the last record: 1 − spent
-    charged: float  # probability that the run had to spend
-    steps: int  # number of checked steps
-    reasons: tuple[str, ...] = ()  # in the order of the steps
-    worlds: int | None = None  # number drawn by the referee per step; None if the claim is proven
+    level: float
+    kept: float
+    charged: float
+    steps: int
+    reasons: tuple[str, ...] = ()
+    worlds: int | None = None
 
     @property
     def upheld(self) -> str:
@@ -153,26 +228,50 @@ class HomeVerdict(CheckedClaim):
                 f"not refuted: it was estimated, not proven; in {self.worlds:,} other worlds drawn "
                 f"for each of {self.steps} steps they cost {self.charged:.3g}"
             )
+        if self.kept < self.level - 1e-9:
+            return (
+                "confirmed: the explorer was moved, and the record says what is left of the level "
+                f"after each of {self.steps} steps"
+            )
         return f"confirmed: a path home exists after each of {self.steps} steps within the budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The verdicts on all claims of a plan."""
+    """The verdicts on all claims of a plan.
+
+    Attributes
+    ----------
+    verdicts : tuple
+    worth : ValueVerdict
+    confidence : float
+    episodes : int
+        Number of simulated episodes.
+    seed : int
+    seconds : float
+    notes : tuple
+        Claims that were not checked, and why.
+    said : tuple
+        Reasons against the plan's flags and its table of actions.
+    """
 
     verdicts: tuple[ClaimVerdict, ...]
     worth: ValueVerdict
     confidence: float
-    episodes: int  # number of simulated episodes
+    episodes: int
     seed: int
     seconds: float
-    notes: tuple[str, ...] = ()  # claims that were not checked, and why
-    said: tuple[str, ...] = ()  # reasons against the plan's flags and its table of actions
+    notes: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
         """Whether any claim is refuted."""
         return bool(self.said) or any(claim.refuted for claim in (*self.verdicts, self.worth))
+
+    def __str__(self) -> str:
+        against = (f"Refuted: {reason}." for reason in (*self.worth.reasons, *self.said))
+        return "\n".join((*map(str, self.verdicts), *against, *(f"{n}." for n in self.notes)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON value."""

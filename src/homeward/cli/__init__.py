@@ -1,40 +1,17 @@
 """The `homeward` command."""
 
-from __future__ import annotations
-
-import sys
-from typing import TYPE_CHECKING
-
-from homeward.cli.interrupts import CTRL_C, STOPPED, listening
-
-if TYPE_CHECKING:
-    import typer
+# The module `signal` makes enumerations of this one first, which takes a while.
+import _signal as signal  # type: ignore[import-not-found]
 
 
 def main() -> None:
-    """Run the `homeward` command."""
-    with listening():
-        try:
-            from homeward.cli.app import app
-        except ModuleNotFoundError as cause:
-            from homeward.extras import missing
+    """Run the `homeward` command.
 
-            sys.stderr.write(f"homeward: {missing(cause, 'the command line')}\n")
-            sys.exit(2)
-        run_app(app, "homeward")
+    Until the handler of Ctrl-C is installed, the signal ends the process silently: nothing was
+    written yet. To make this time short, this module and `homeward` import as little as possible.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from homeward.cli.command import run
 
-
-def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a `HomewardError` prints one line on stderr and exits with code 2."""
-    from homeward.errors import HomewardError
-    from homeward.memory import keep_freed
-
-    keep_freed()
-    try:
-        with listening():
-            app()
-    except HomewardError as error:
-        if CTRL_C.pressed:
-            sys.exit(STOPPED)
-        sys.stderr.write(f"{name}: {error}\n")
-        sys.exit(2)
+    run()

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from homeward import __version__
-from homeward.cli import certify, demo, paper, run, runs, serve, study
+from homeward.cli import certify, demo, mission, paper, run, runs, serve, study
 from homeward.cli.retired import check_retired
 
 
@@ -46,6 +46,7 @@ app.command()(certify.certify)
 app.command()(serve.serve)
 app.add_typer(run.app, name="run")
 app.add_typer(runs.app, name="runs")
+app.add_typer(mission.app, name="mission")
 app.add_typer(study.app, name="study")
 app.add_typer(paper.app, name="paper")
 

@@ -2,7 +2,8 @@
 
 Python raises KeyboardInterrupt wherever it happens to be. Inside compiled code that becomes a
 SystemError, and a library may turn it into an error of its own or drop it. So the handler also
-remembers that Ctrl-C was pressed; whatever ends a command after that counts as a stop.
+remembers that Ctrl-C was pressed; whatever ends a command after that counts as a stop. Where Python
+can't raise it, for instance in a callback of a library, it prints a traceback; that is left out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import atexit
 import signal
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,25 +47,32 @@ CTRL_C = Handler()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Handle Ctrl-C, unless it is ignored or handled otherwise; then exit with code 130.
+    """Exit with code 130 after Ctrl-C, unless the caller of the process ignores or handles it.
 
-    Once the process ends, it is ignored.
+    While the interpreter shuts down, Ctrl-C is ignored.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    if before not in (signal.default_int_handler, signal.SIG_DFL):
         yield
         return
+
+    def show(dropped: Any) -> None:
+        if dropped.exc_type is not KeyboardInterrupt:
+            hook(dropped)
+
     CTRL_C.pressed = False
+    sys.unraisablehook = show
     signal.signal(signal.SIGINT, CTRL_C)
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         yield
-    except (KeyboardInterrupt, Exception):
+    except (KeyboardInterrupt, SystemExit, Exception):
         if not CTRL_C.pressed:
             raise
         sys.exit(STOPPED)
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
 
 
 def stop_between(steps: Iterable[T]) -> Iterator[T]:

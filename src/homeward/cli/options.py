@@ -15,7 +15,7 @@ Table = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Number of worker processes; 0 uses none.", show_default="one per core"
+        min=0, help="Worker processes; 0 computes in this process.", show_default="one per core"
     ),
 ]
 Scheduler = Annotated[

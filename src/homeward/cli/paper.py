@@ -186,7 +186,7 @@ def sat(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE.cnf", help="A formula as DIMACS CNF file, with at most 16 variables."
+            metavar="FILE.cnf", help="A formula as a DIMACS CNF file, with at most 16 variables."
         ),
     ] = None,
     formulas: Annotated[

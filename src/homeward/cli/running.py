@@ -163,7 +163,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     if status is RunStatus.FINISHED and path.exists():
         written = read_json(path)
         if not isinstance(written, dict) or "steps" not in written:
-            raise InvalidFileError(f"{path}: is damaged: steps is missing")
+            raise InvalidFileError(f"{path}: is damaged: the key steps is missing")
         facts |= written
     if manifest.end is not None and facts["why"] is None:
         facts["why"] = why_ended(manifest.end, manifest.steps)
@@ -177,8 +177,10 @@ def draw(run: Run, out: Path) -> None:
     is_film = out.suffix.lower() in (".gif", ".mp4")
     kind = kind_of(run)
     write, what = (kind.film, "film") if is_film else (kind.draw, "picture")
-    if write is None:
-        raise InvalidInputError(f"{run.directory}: a {run.kind} run has no {what}")
+    if write is None or (is_film and run.is_mission):
+        raise InvalidInputError(
+            f"{run.directory}: a {run.kind} {'mission' if run.is_mission else 'run'} has no {what}"
+        )
     if is_film:
         write(run, out)
     else:
@@ -273,7 +275,7 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
             f"or resume this run: {resume_command(run)}"
         )
     if differ:
-        kind.make(config_of(run))  # names the file that has changed
+        kind.set_up(config_of(run))  # names the file that has changed
         raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since its creation")
 
 

@@ -11,6 +11,7 @@ import typer
 from homeward.cli import running
 from homeward.cli.options import Json, find_modules_here
 from homeward.cli.show import check_writable, say, say_json, show
+from homeward.errors import InvalidInputError
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def export(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of the table: .csv, .parquet or .json; of a way home: .geojson, .gpx, .kml.",
+            help="File of the table: .csv, .parquet or .json; of a page that plays: .html; of a "
+            "way home: .geojson, .gpx, .kml.",
             show_default="steps.csv, or way_home.geojson",
         ),
     ] = None,
@@ -169,8 +171,14 @@ def export(
             help="Write the way home after this step instead, or after every step.",
         ),
     ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="With .html: another run to play beside it."),
+    ] = None,
 ) -> None:
     """Write the steps of a run as a table of states, actions, values and bounds.
+
+    With a file .html, write a page that plays the run in any browser, without a server or network.
 
     With --way-home, write the way home from where the explorer was after a step, by what it knew
     then, with the proven probability.
@@ -178,9 +186,17 @@ def export(
     Examples: homeward runs export runs/first --out first.csv
 
     homeward runs export runs/first --way-home 120 --out back.kml
+
+    homeward runs export runs/demo-safe --beside runs/demo-unsafe --out demo.html
     """
+    is_page = out is not None and out.suffix.lower() == ".html"
+    if beside and (way_home is not None or not is_page):
+        raise InvalidInputError("--beside applies only to a file .html")
     if way_home is not None:
         _export_ways(directory, way_home, Path("way_home.geojson") if out is None else out)
+        return
+    if out is not None and is_page:
+        _export_page(out, directory, *(beside or ()))
         return
     out = Path("steps.csv") if out is None else out
     from homeward.files import replace_json
@@ -207,9 +223,18 @@ def export(
     say(f"{out}: {len(rows)} step{'s' * (len(rows) != 1)}")
 
 
+def _export_page(out: Path, *directories: Path) -> None:
+    """Write a page that plays runs."""
+    from homeward.web.player import write_html
+
+    find_modules_here()
+    check_writable(out, (".html",), "a page")
+    write_html(out, *directories)
+    say(f"{out}: plays {' and '.join(path.name for path in directories)} in any browser")
+
+
 def _export_ways(directory: Path, step: str, out: Path) -> None:
     """Write the way home after a step, or after every step."""
-    from homeward.errors import InvalidInputError
     from homeward.runs import Run
 
     find_modules_here()

@@ -16,7 +16,7 @@ def safemdp(
     map: Annotated[
         Path, typer.Option(metavar="FILE.npy", help="Heights in m of cells 1 m apart.", exists=True)
     ],
-    starts: Annotated[int, typer.Option(min=0, help="Starts drawn beside the peer's own.")] = 20,
+    starts: Annotated[int, typer.Option(min=0, help="Random starts besides SafeMDP's own.")] = 20,
     measurements: Annotated[int, typer.Option(min=1, help="Measurements of each run.")] = 525,
     delta: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Probability that a run of ours stays safe.")

@@ -25,11 +25,14 @@ def serve(
         int, typer.Option(min=0, max=65535, help="Port; if it is in use, the next free one.")
     ] = PORT,
     host: Annotated[
-        str, typer.Option(help="Host to listen on; other hosts than this machine need a token.")
+        str, typer.Option(help="Host to listen on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(help="Access token.", show_default="random, if needed"),
+        typer.Option(
+            help="Access token, part of the printed address.",
+            show_default="random, kept in the folder",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -49,13 +52,12 @@ def serve(
 
     Example: homeward serve runs --port 8080
     """
-    from homeward.web.serving import bind, claimed, make_demo, need_web
+    from homeward.web.serving import bind, claimed, kept_token, make_demo, need_web
     from homeward.web.serving import serve as serve_page
 
     need_web()
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
-    from homeward.web.guard import is_loopback
     from homeward.web.pool import prepare
 
     if token is not None and (
@@ -68,19 +70,12 @@ def serve(
             "a token needs 8 or more ASCII characters, without spaces, commas, semicolons, quotes "
             "or backslashes"
         )
-    if token is None and not is_loopback(host):
-        import secrets
-
-        token = secrets.token_urlsafe(32)
     announce()
     prepare()
     listener = bind(host, port)
     taken = listener.getsockname()[1]
     shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host
     shown = f"[{shown}]" if ":" in shown and not shown.startswith("[") else shown
-    address = f"http://{shown}:{taken}/"
-    if token is not None:
-        address += f"?token={quote(token, safe='')}"
 
     def begins() -> None:
         say(f"There are no runs in {directory}: creating two examples.")
@@ -89,6 +84,7 @@ def serve(
     def started() -> None:
         if port and taken != port:
             say(f"Port {port} is in use, so this is port {taken}.")
+        address = f"http://{shown}:{taken}/?token={quote(given, safe='')}"
         say(f"Homeward serves {directory} at {address}")
         say("Stop it with Ctrl-C.")
         sys.stdout.flush()
@@ -101,8 +97,9 @@ def serve(
     before = signal.signal(signal.SIGTERM, _leave)
     try:
         with claimed(directory), listener:
+            given = kept_token(directory) if token is None else token
             make_demo(directory, begins)
-            serve_page(directory, listener, host, token, most, started)
+            serve_page(directory, listener, host, given, most, started)
     except KeyboardInterrupt:
         raise typer.Exit(STOPPED) from None
     finally:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, ge
 
 import typer
 
-from homeward.errors import InvalidFileError
+from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.config import Config, Option, checked
 
 if TYPE_CHECKING:
@@ -56,25 +56,34 @@ def make_command(
     *,
     summary: str | None = None,
     without: tuple[str, ...] = (),
+    why_without: str | None = None,
 ) -> Any:
     """Return a command that calls `function` with the given settings and its other options.
 
     The first parameter of `function` is a dict of settings by key of `model`. Its other parameters
-    become options too. Keys in `without` have no option.
+    become options too. Keys in `without` have no option; if one is given all the same, the error
+    says `why_without`.
     """
     fields = {
         key: field
         for key, field in model.model_fields.items()
         if key not in without and not option_of(field).hidden
     }
+    refused = [key for key in without if why_without and key in model.model_fields]
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     only = inspect.Parameter.KEYWORD_ONLY
     parameters = [parameter.replace(kind=only) for parameter in own]
     for key, field in fields.items():
         hint = _hint(model, key, field)
         parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
+    for key in refused:
+        hint = Annotated[str | None, typer.Option(flag_of(model, key), hidden=True)]
+        parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
 
     def command(**values: Any) -> None:
+        for key in refused:
+            if values.pop(key) is not None:
+                raise InvalidInputError(f"{flag_of(model, key)} {why_without}")
         given = {key: values.pop(key) for key in fields}
         settings = {
             key: _read(value) if option_of(fields[key]).is_file else value

@@ -95,9 +95,9 @@ def console() -> Console:
 def check_writable(
     out: Path, kinds: tuple[str, ...] = (".png", ".pdf", ".svg"), what: str = "a figure"
 ) -> None:
-    """Raise if a file of one of these `kinds` can't be written to `out`; call it before the work.
+    """Raise if `out` has none of the suffixes `kinds`, or can't be written.
 
-    `what` is in the file.
+    Commands call this before they compute. `what` names the content of the file in messages.
     """
     if out.suffix.lower() not in kinds:
         raise InvalidFileError(f"{out}: {what} can be written as {', '.join(kinds)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homeward.cli import compare
 from homeward.cli.interrupts import STOPPED
 from homeward.cli.options import Json, Scheduler, Table, Workers, find_modules_here
 from homeward.cli.show import say, say_json, track
@@ -21,6 +22,7 @@ app = typer.Typer(
     "\n\nExit codes: 0 success, 1 a task failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
 )
+app.add_typer(compare.app, name="compare")
 
 
 @app.command("run")

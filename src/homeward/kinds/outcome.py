@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from homeward.errors import InvalidProblemError
-from homeward.kinds.promises import ASKED, SafeConfig, is_asked, states_of
+import numpy as np
+
+from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.files import read_json
+from homeward.kinds.promises import ASKED, SafeConfig, states_of
+from homeward.kinds.reachability import can_reach_start
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import floored
+from homeward.runs.config import is_asked
 from homeward.solvers import Status
 from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from homeward.arrays import BoolArray
     from homeward.models import Moves
     from homeward.runs.kind import Ended, Setup
     from homeward.runs.log import Record
+
+FACTS = "summary.json"
+"""File with the facts of a finished run."""
 
 
 def describe_bounds(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -44,6 +56,41 @@ def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, column
     """Return whether the explorer can't reach the homes from `state` in the true world."""
     found = reached(moves.dest, moves.success, state)
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
+
+
+def trapped_at(
+    config: SafeConfig, moves: Moves, states: Sequence[int], start: int, columns: int
+) -> int | None:
+    """Return the number of steps after which no way home existed in the true world, or None.
+
+    `states` are those of the run, from the start on. A trap has no way out, so a binary search
+    finds the step.
+    """
+    stranded = partial(is_stranded, config, moves, start=start, columns=columns)
+    if not stranded(states[-1]):
+        return None
+    return bisect_left(states, True, key=stranded)
+
+
+def recorded_outcome(directory: Path) -> dict[str, Any]:
+    """Return what became of the explorer, from the summary of a finished run; {} if it has none."""
+    try:
+        facts = read_json(directory / FACTS)
+        stranded, seen = facts["stranded"], facts.get("seen", facts.get("known_to_10cm"))
+        trapped, share = facts.get("trapped_at"), seen if isinstance(seen, float) else None
+    except (InvalidFileError, AttributeError, KeyError, TypeError):
+        return {}
+    return {"stranded": stranded is True, "trapped_at": trapped, "seen": share}
+
+
+def can_return(config: SafeConfig, moves: Moves, start: int, columns: int) -> BoolArray:
+    """Return the mask [S] of the states that can reach the homes in the true world."""
+    groups = homes_of(config, start, columns)
+    found: BoolArray = np.all(
+        [np.any([can_reach_start(moves, home) for home in homes], axis=0) for homes in groups],
+        axis=0,
+    )
+    return found
 
 
 def check_start(config: SafeConfig, setup: Setup) -> None:

@@ -7,19 +7,16 @@ step. Keys that are not set are not recorded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
+from homeward.agents.catalogue import find_agent
+from homeward.agents.setup import ActingAgent, PlanningAgent
+from homeward.bonuses import NearBayesian, RMax
 from homeward.errors import InvalidInputError
-from homeward.runs.config import Config, Named, Option
+from homeward.runs.config import Config, Named, Option, is_asked
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 
 if TYPE_CHECKING:
@@ -83,6 +80,9 @@ class Promise(NamedTuple):
 class SafeConfig(Config):
     """Keys of the safety criteria; a kind with an area to keep in adds `keep_in`."""
 
+    unset_keys: ClassVar = ("agent", *ASKED)
+    promise_keys: ClassVar = (*SAFE_KEYS, "floor")
+
     delta: Delta = 0.98
     algorithm: Annotated[Algorithm, Field(
         description="rate: go where the gain per step is largest, and keep the level over the "
@@ -111,6 +111,11 @@ class SafeConfig(Config):
         Option(form="STEPS", unset="at any step")] = None
 
     # fmt: on
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with an agent spelled by `explorer` and `algorithm`, if they can."""
+        return spelled(cls, values)
+
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
@@ -119,14 +124,18 @@ class SafeConfig(Config):
             raise ValueError(fault)
         return self
 
-    @model_serializer(mode="wrap")
-    def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = handler(self)
-        return {name: v for name, v in written.items() if name not in ASKED or is_asked(v)}
+    def explores_with(self) -> PlanningAgent | ActingAgent:
+        """Return the agent: the one that is named, or that of `explorer` and `algorithm`."""
+        return agent_of(self)
 
     def has_no_criterion(self) -> bool:
-        """Return whether the explorer plans without any safety criterion."""
-        return False
+        """Return whether the agent keeps no safety criterion."""
+        return not self.explores_with().safe
+
+    @property
+    def explorer_name(self) -> str:
+        """Name of the agent for people: of the agent that is named, or of the explorer."""
+        return self.agent or str(getattr(self, "explorer", "safe"))
 
     def promises(self) -> tuple[Promise, ...]:
         """Return the name and level of each criterion, in the planner's order."""
@@ -156,7 +165,7 @@ class SafeConfig(Config):
 
     def of_the_run(self) -> bool:
         """Return whether levels hold for the whole run, not for each plan by itself."""
-        return self.algorithm == "rate"
+        return not self.explores_with().paper
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
         """Return the level of a criterion; δ if the criterion has no level of its own."""
@@ -166,6 +175,50 @@ class SafeConfig(Config):
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys contradict each other, or if a key that was set has no effect."""
         check_keys(self, self.has_no_criterion(), self.model_fields_set, explicit, named)
+
+
+EXPLORERS: dict[str, dict[str, Any]] = {
+    "safe": {},
+    "unsafe": {"safe": False},
+    "uncover": {"safe": False},
+    "rmax": {"safe": False, "bonus": RMax()},
+    "near-bayesian": {"safe": False, "bonus": NearBayesian()},
+    "naive": {"naive": True},
+}
+"""What the key `explorer` means: the fields of its `PlanningAgent`."""
+
+
+def agent_of(config: Any) -> PlanningAgent | ActingAgent:
+    """Return the agent that a configuration names, or that `explorer` and `algorithm` mean."""
+    if config.agent is not None:
+        return find_agent(config.agent)
+    return meant_by(config.algorithm, getattr(config, "explorer", "safe"))
+
+
+def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
+    """Return the agent that these keys mean."""
+    return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
+
+
+def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return values with an agent spelled as `explorer` and `algorithm`, if these can name it.
+
+    So a run has one record, however its agent was named.
+    """
+    if not isinstance(values.get("agent"), str):
+        return values
+    agent, fields = find_agent(values["agent"]), model.model_fields
+    keys = [key for key in ("explorer", "algorithm") if key in fields]
+    implied = {"algorithm": "paper" if agent.paper else "rate"}
+    for key in keys:
+        default = fields[key].default
+        if values.get(key, default) not in (default, implied.get(key)):
+            raise InvalidInputError(f"agent and {key} exclude each other: choose one")
+    for choice in product(*(get_args(fields[key].annotation) for key in keys)):
+        found = dict(zip(keys, choice, strict=True))
+        if meant_by(**found) == agent:
+            return {k: v for k, v in values.items() if k != "agent"} | found
+    return {**values, **implied}
 
 
 def naming(info: ValidationInfo) -> Named:
@@ -312,14 +365,14 @@ def place_of(config: SafeConfig) -> str:
 def promise_of(config: SafeConfig, named: str = "it") -> str:
     """Return what a run promises as a sentence without a full stop; `named` is the explorer."""
     if config.has_no_criterion():
-        return "the run keeps no safety level"
+        return "no promise: the run keeps no safety level"
     if not config.of_the_run():
         place = "where it plans" if config.home == "current" else place_of(config)
         return (
             f"in each plan by itself {named} can return to {place} {surely(config.delta)}; "
             "nothing is promised for the whole run"
         )
-    if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
+    if config.explores_with().promise is None or getattr(config, "correction", None) == "naive":
         return f"δ = {config.delta:g} holds on the mean model only, which proves nothing"
     return (
         f"whenever {named} is recalled, it can return to {place_of(config)} {surely(config.delta)}"
@@ -329,8 +382,3 @@ def promise_of(config: SafeConfig, named: str = "it") -> str:
 def surely(level: float) -> str:
     """Return the phrase "with probability at least `level`", or "with certainty" at 1."""
     return "with certainty" if level >= 1.0 else f"with probability at least {level:.12g}"
-
-
-def is_asked(value: Any) -> bool:
-    """Return whether a key has a value: not None, False or empty."""
-    return value is not None and value is not False and value not in ((), [])

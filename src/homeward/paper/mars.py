@@ -24,7 +24,6 @@ from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, digest_of, make
-from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
@@ -64,6 +63,9 @@ PAPER_NATS: dict[tuple[str, float | None], float | None] = {
 """Entropy reduction in the paper by explorer and level; None: the paper says only "as poor"."""
 
 LEVELS = (0.98, 0.90, 0.70)
+CHOICES = {"nearest": "certified-nearest", "best rate": "certified-rate"}
+"""Agents of our baselines, by their names in the study."""
+
 KEY = ("algorithm", "explorer", "delta", "correction", "choice")
 """Keys of a cell that distinguish settings."""
 
@@ -107,7 +109,7 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         {**safe, "correction": other},
         *({**ours, "delta": delta} for delta in LEVELS),
         {**unsafe, "algorithm": "rate"},
-        *({**ours, "choice": choice} for choice in SEARCHES),
+        *({**ours, "choice": choice} for choice in CHOICES),
     ]
 
 
@@ -133,6 +135,8 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
     """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
     given["algorithm"] = cell.get("algorithm", "paper")
+    if cell.get("choice") is not None:
+        given["agent"] = CHOICES[cell["choice"]]
     if given["algorithm"] == "paper":
         given["home"] = "current"
     for name in ("delta", "correction", "sensor_range", "window", "terrain_sha256"):
@@ -190,8 +194,8 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
     safe, most = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
-    explorer = explorer_of(setup, cell.get("choice"))
-    waits = setup.algorithm == "paper"  # our explorer ends its run if no move works
+    explorer = setup.explorer()
+    waits = setup.agent.paper  # our explorer ends its run if no move works
     path, stranded_at, lowest = [rover.state], None, 1.0
     nats = [_nats(prior, cast("TerrainBelief", explorer.belief).variance)]
 

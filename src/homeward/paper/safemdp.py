@@ -1,4 +1,4 @@
-"""Head to head with SafeMDP on its own Mars task (`safemdp_task`, `safemdp_peer`).
+"""Comparison with SafeMDP on its own Mars task (`safemdp_task`, `safemdp_peer`).
 
 Our explorer keeps a `CorrelatedTerrainBelief` and takes the same measurements. A move that climbs
 too much for certain limits is unsafe with probability 1 − p, p from the joint posterior of both
@@ -25,7 +25,7 @@ where that is free.
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
 residuals of height differences have normal shares beyond 2 and 3 deviations, and it has a least
 roughness and a least prior slope (`at_least_as_rough`). The constants of both, and of the choice,
-were chosen on the peer's own map: the study is not a held-out test of them.
+were chosen on SafeMDP's own map: the study is not a held-out test of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RUN_LEVEL = 0.9
 """Safety level δ of a whole run: its charges sum to at most 1 − δ."""
 
 CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
-"""Largest risk of a claimed move: that of two standard deviations, as the peer has it."""
+"""Largest risk of a claimed move: that of two standard deviations, as in SafeMDP."""
 
 TRIP_LEVEL = 0.98
 """Probability with which a whole round trip from the start is safe, in the stricter count."""
@@ -179,7 +179,7 @@ class OurExplorer:
         return self._go(target, price, came, None)
 
     def _loop(self) -> bool:
-        """Make an outing that is charged with some way home from its end."""
+        """Make an outing whose charge includes any way home from its end."""
         dest, price = self.ground.dest, self._price_of(self.risks())
         out, came = least_risks(dest, price, self.state, True)
         back, following = least_risks(dest, price, self.home, False)
@@ -269,7 +269,7 @@ class OurExplorer:
             self.belief = self.belief.update(self._look(new))
 
     def claims(self) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] that are claimed, by the peer's definition."""
+        """Return the states [S] and moves [S, 4] that are claimed, by SafeMDP's definition."""
         first, _ = self.ground.known(self.home)
         return self.ground.closed(self.risks() <= CLAIM_RISK, first)
 
@@ -345,7 +345,7 @@ def by_start(rows: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
 def summary(rows: Sequence[dict[str, Any]], own: int | None = None) -> list[dict[str, Any]]:
     """Return a table row for each method: medians and sums over the starts.
 
-    ``own`` is the peer's own start. A promise of δ for each run allows 1 − δ of the runs to have an
+    ``own`` is SafeMDP's own start. A promise of δ for each run allows 1 − δ of the runs to have an
     unsafe move, and so many unsafe moves until the first failures.
     """
     found = []

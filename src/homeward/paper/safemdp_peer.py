@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from homeward.paper.safemdp_task import Ground
 
 KERNEL = Matern(100.0, 14.5, 2.5)
-"""The peer's kernel."""
+"""SafeMDP's kernel."""
 
 NOISE = 0.075**2
-"""Variance in m² that the peer assumes of measurements, which have none."""
+"""Variance in m² of the measurements that SafeMDP assumes, although they are exact."""
 
 WIDTH = 2.0
 """Standard deviations from a climb's mean to the ends of its interval."""
 
 LIPSCHITZ = 0.2
-"""Most that the climb of an action changes per metre, as the peer assumes."""
+"""SafeMDP's Lipschitz constant: largest change of an action's climb per metre."""
 
 REFRESH_DISTANCE = 25
 """Manhattan distance from the last measured cells up to which intervals are computed again."""
@@ -48,7 +48,7 @@ FIRST_REPEATS = 5
 
 
 class Intervals:
-    """Heights under the peer's kernel, and the interval [S, 4] of each move's climb in m."""
+    """Heights under SafeMDP's kernel, and the interval [S, 4] of each move's climb in m."""
 
     def __init__(self, ground: Ground, capacity: int) -> None:
         rows, columns = ground.shape

@@ -33,7 +33,7 @@ STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 """Rows down and columns right of each action."""
 
 CLAIM_LIMIT = math.tan(math.radians(25.0))
-"""Largest rise in m of a move that the peer calls safe."""
+"""Largest rise in m of a move that SafeMDP calls safe."""
 
 UNSAFE_LIMIT = math.tan(math.radians(30.0))
 """Rise in m beyond which a move that was taken counts as unsafe."""
@@ -42,7 +42,7 @@ MARGIN = 0.15
 """How much less, in m, the moves of T climb than `CLAIM_LIMIT`."""
 
 START = (60, 61)
-"""Row and column of the peer's start."""
+"""Row and column of SafeMDP's start."""
 
 MEASUREMENTS = 525
 """Measurements of a run."""
@@ -50,7 +50,7 @@ MEASUREMENTS = 525
 
 @njit(cache=True)
 def reached(dest: IntArray, allowed: BoolArray, first: IntArray, forward: bool) -> BoolArray:
-    """Return the states [S] that can be reached from ``first``, or that can reach them."""
+    """Return the mask [S] of states reachable from ``first``, or backwards: that can reach it."""
     seen = np.zeros(len(dest), np.bool_)
     queue = np.empty(len(dest), np.int64)
     count = 0
@@ -234,8 +234,8 @@ class Outing:
     false_claims : Claimed moves that are unsafe
     taken : Measurements taken
     moves : Moves taken
-    risk : Sum of the charged probabilities that a move is unsafe; None for the peer
-    round_trips : Fraction of T on round trips that are safe at a level; None for the peer
+    risk : Sum of the charged probabilities that a move is unsafe; None for SafeMDP
+    round_trips : Fraction of T on round trips that are safe at a level; None for SafeMDP
     seconds : Processor time in s
     """
 
@@ -261,9 +261,9 @@ def read_ground(file: ArrayLike | str) -> Ground:
 
 
 def starts_of(ground: Ground, count: int, seed: int) -> list[int]:
-    """Return the peer's start, if it is on the map, and `count` others, drawn.
+    """Return SafeMDP's start, if it is on the map, and `count` random others.
 
-    A start has four neighbours that the peer would know to be safe, and T holds at least a tenth of
+    A start has four neighbours that SafeMDP would know to be safe, and T holds at least a tenth of
     the map's states from there.
     """
     rows, columns = ground.shape

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.agents.setup import PAPER, Setup
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.levels import LEVELS, WALL
 from homeward.bonuses import Uncover
@@ -21,7 +22,6 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
 from homeward.studies.work import play
@@ -108,7 +108,7 @@ def explore(
     """Explore a map with the paper's settings and level `delta`; None for no criterion."""
     world, belief = HeightGridWorld(grid, stay=False), grid.belief(stay=False)
     steps: list[Step] = []
-    setup = Setup(planner(delta, correction), belief, world, MAX_STEPS, algorithm="paper")
+    setup = Setup(planner(delta, correction), belief, world, MAX_STEPS, agent=PAPER)
     explorer = play(setup, lambda _, step: steps.append(step))
     assert explorer.end is not None
     path = (grid.start, *(step.state for step in steps))

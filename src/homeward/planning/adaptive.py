@@ -147,7 +147,7 @@ class Worlds:
         return self._evaluated(choose, adapts=adapts)
 
     def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> Way:
-        """Return the evaluation of a way: the policy of each set, or one `policy` [S] for all."""
+        """Evaluate a given way home: a policy for each set of worlds, else `policy` [S]."""
         if not policies:
             return self._evaluated(lambda *_: policy, adapts=False)
         found = iter(policies.get(subset, policy) for subset in self._sets(self.whole))

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InfeasibleError
+from homeward.html import card
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
@@ -77,18 +78,48 @@ OLD_ENDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of the loop."""
+    """One step of the loop.
 
-    number: int  # number of the step, from 1
-    plan: Plan  # the decision
-    observation: Any  # the world's answer
-    state: int  # where the explorer is after the action
-    held: Held | None = None  # state of the run after the action; None for the paper's explorer
-    seconds: float = 0.0  # time to decide, in seconds
+    Attributes
+    ----------
+    number : int
+        Number of the step, from 1.
+    plan : Plan
+        The decision.
+    observation : Any
+        The world's answer.
+    state : int
+        Where the explorer is after the action.
+    held : Held, optional
+        State of the run after the action; None for the paper's explorer.
+    seconds : float
+        Time to decide, in seconds.
+    """
+
+    number: int
+    plan: Plan
+    observation: Any
+    state: int
+    held: Held | None = None
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        plan = self.plan
+        done = f"{plan.action_name(plan.action)} in {plan.state_name(plan.state)}"
+        return f"Step {self.number}: {done}, then {plan.state_name(self.state)}."
 
 
 class Loop(ABC):
-    """The loop of plan, act, observe and update, until there is a reason to end."""
+    """The loop of plan, act, observe and update, until there is a reason to end.
+
+    Attributes
+    ----------
+    acts_again
+        Whether a resumed run repeats every decision, since records do not have all that the next
+        decision depends on.
+    """
+
+    acts_again = False
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
         self.planner = planner
@@ -134,6 +165,11 @@ class Loop(ABC):
         )
         return why_ended(self.end, self.steps, rest)
 
+    def _repr_html_(self) -> str:
+        """Return how the exploration went as HTML, for notebooks."""
+        steps = f"{self.steps:,} step{'' if self.steps == 1 else 's'}"
+        return card(f"{type(self).__name__}: {steps}", [self.why()])
+
 
 class Explorer(Loop):
     """Explores a world with the most information per step, and always keeps a way home.
@@ -164,15 +200,20 @@ class Explorer(Loop):
         floor: float | None = None,
     ) -> None:
         from homeward.planning.guide import Guide
+        from homeward.planning.move_form import belief_of_run
 
+        belief = belief_of_run(belief, planner.criteria)
         super().__init__(planner, belief, world, strict=strict)
         self.guide = Guide(planner, self.start, floor)
         self.held: Held = self.guide.open(self.belief)
+        self.advised: Decision | None = None  # made ahead of the next step, see `remote`
 
     def step(self) -> Step | None:
         """Take one step and return it; if the run ends, set `end` and return None."""
         began = time.perf_counter()
-        decision = self.guide.decide(self.belief, self.world.state, self.held)
+        decision, self.advised = self.advised, None
+        if decision is None:
+            decision = self.guide.decide(self.belief, self.world.state, self.held)
         seconds = time.perf_counter() - began
         self.decision = decision
         if decision.plan is None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import frozen, index, is_default_zero, number
-from homeward.beliefs import DirichletBelief, FiniteBelief, Transition
+from homeward.arrays import frozen, is_default_zero, number
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
 from homeward.bonuses import InformationGain, Uncover
@@ -32,16 +32,18 @@ from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
 from homeward.planning.sampled import sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
-from homeward.safety.criterion import state_name
-from homeward.safety.return_home import return_name
+from homeward.safety.return_home import home_states, return_name
 from homeward.solvers.threads import on_one_thread
 from homeward.words import Remainder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import BoolArray
     from homeward.beliefs import Belief
     from homeward.models import Model, SparseMDP
     from homeward.planning.held import Account
+    from homeward.planning.ledger import Survey
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
     from homeward.planning.pursuit import Limit
@@ -214,6 +216,79 @@ class Guide:
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
         return replace(held, accounts=tuple(accounts))
 
+    def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
+        """Return the state of the run after an action that was not decided here.
+
+        It is charged like one that was. None if a level or a limit would not allow it.
+        """
+        model, search = belief.mean(), self._started(belief)
+        task = search.task
+        if task.allowed is not None and not task.allowed[state, action]:
+            return None
+        kept = [*zip(task.ledgers, held.accounts, strict=True)]
+        if isinstance(search, RateSearch) and isinstance(model, Moves):
+            surveys, sharp = self.surveys(belief, state, held)
+            paid = [x.pay(y, state, action, sharp) for (x, _), y in zip(kept, surveys, strict=True)]
+            cases = zip(kept, surveys, paid, strict=True)
+            if not all(x.keeps(survey, new, state, action) for (x, _), survey, new in cases):
+                return None
+        else:
+            sparse = model.sparse()
+            found = (task.returns(belief, sparse, k, a, state) for k, (_, a) in enumerate(kept))
+            paid = [returns.pay(state, action) for returns in found]
+        if any(new.spent > max(x.budget, a.spent) for (x, a), new in zip(kept, paid, strict=True)):
+            return None
+        return replace(held, accounts=tuple(paid), proposal=None)
+
+    def moved(
+        self, belief: Belief, state: int, there: int, held: Held, used: Sequence[float] = ()
+    ) -> Held:
+        """Return the state of the run after the explorer was moved from `state` to `there`.
+
+        `belief` knows all that was observed there. Of each limited amount, the move used `used`.
+        """
+        model, search = belief.mean(), self._started(belief)
+        if isinstance(search, RateSearch) and isinstance(model, Moves):
+            surveys, sharp = self.surveys(belief, state, held)
+            kept = zip(search.task.ledgers, surveys, strict=True)
+            accounts = [x.moved(survey, state, there, used, sharp) for x, survey in kept]
+            return replace(held, accounts=tuple(accounts), proposal=None)
+        if self.planner.sampled is not None:
+            raise InvalidProblemError(
+                "sampled certificates do not say what is left after the explorer was moved: start "
+                "again from there"
+            )
+        sparse, accounts = model.sparse(), []
+        for k, account in enumerate(held.accounts):
+            before = search.task.returns(belief, sparse, k, account, state)
+            now = search.task.returns(belief, sparse, k, account, there)
+            known = isinstance(belief, FiniteBelief | DirichletBelief)
+            most = float(before.value[state]) if known else 1.0
+            cost = 0.0 if before.lost else max(0.0, most - float(now.value[there]))
+            accounts.append(replace(now.account, spent=min(1.0, account.spent + cost)))
+        return replace(held, accounts=tuple(accounts), proposal=None)
+
+    def surveys(
+        self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
+    ) -> tuple[list[Survey], Belief | None]:
+        """Return all ways home on moves, for the budgets `which` or for each.
+
+        Also return the belief if it makes charges smaller, else None.
+        """
+        task, model = self._started(belief).task, belief.mean()
+        assert isinstance(model, Moves)
+        graph = graph_of(belief, model, self.planner.correction)
+        sharp = belief if task.is_sharp else None
+        budgets = range(len(task.ledgers)) if which is None else which
+        found = ((task.ledgers[k], held.accounts[k]) for k in budgets)
+        return [x.survey(graph, account, state, sharp, whole=True) for x, account in found], sharp
+
+    def _started(self, belief: Belief) -> RateSearch | GeneralSearch:
+        """Return the search of the run; `belief` is its first one if there is none yet."""
+        if self.search is None:
+            self.search = self._search(belief, belief.mean())
+        return self.search
+
     @on_one_thread
     def after(self, belief: Belief, held: Held, observation: object) -> Held:
         """Return the state of the run after the belief was updated by an observation.
@@ -223,10 +298,13 @@ class Guide:
         """
         accounts = held.accounts
         if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
-            if not isinstance(observation, Transition):
+            told = observation if isinstance(observation, tuple | list) else (observation,)
+            moved = [one for one in told if not isinstance(one, Visit)]
+            if len(moved) != 1 or not isinstance(moved[0], Transition):
                 raise InvalidProblemError(
-                    f"the world answered with a {type(observation).__name__}; a way home that "
-                    "adapts to what is observed needs a Transition after each action"
+                    f"the world answered with {' and '.join(type(x).__name__ for x in told)}; a "
+                    "way home that adapts to what is observed needs one Transition after each "
+                    "action, and nothing else"
                 )
             present = set_of(belief)
             accounts = tuple(replace(a, way=a.policies.get(present, a.way)) for a in accounts)
@@ -238,9 +316,7 @@ class Guide:
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
         """Return the ledgers of the task: one budget for each return criterion."""
-        if self.search is None:
-            self.search = self._search(belief, belief.mean())
-        return self.search.task.ledgers
+        return self._started(belief).task.ledgers
 
     def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
         """Return the search for the run's task; `model` is the mean of the run's first belief.
@@ -270,7 +346,7 @@ class Guide:
             here = allowed[self.start] & np.isfinite(model.reward[self.start])
             if not here.any():
                 raise InvalidProblemError(
-                    f"{state_name(model, self.start)} is outside the set to stay inside: no action "
+                    f"{model.state_name(self.start)} is outside the set to stay inside: no action "
                     "that can be chosen there surely stays in it"
                 )
         bonus, floor = self.planner.bonus, self.floor
@@ -299,21 +375,19 @@ class Guide:
         """Return the ledger of a return criterion; raise for other criteria."""
         error = InvalidProblemError
         if not isinstance(criterion, ReturnHome | ReturnWithin | ReturnBefore):
-            raise error(f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer")
+            raise error(f"{type(criterion).__name__} holds for each plan only: use PaperExplorer")
         if not isinstance(criterion, ReturnHome) and not on_graph:
             raise error(
                 f"{type(criterion).__name__} is kept over a whole run where moves work or stay and "
                 "nothing is earned"
-                + "; elsewhere it is kept plan by plan: use PaperExplorer"
+                + "; elsewhere it holds for each plan only: use PaperExplorer"
                 * isinstance(criterion, ReturnWithin)
             )
         if isinstance(criterion.home, str) and criterion.home == "current":
             raise error(
                 'home="current" is the promise of a single plan: use PaperExplorer, or home="start"'
             )
-        given = self.start if isinstance(criterion.home, str) else criterion.home
-        homes = [index(h, model.states, "home", error) for h in np.atleast_1d(given).tolist()]
-        states = np.unique(homes).astype(np.int64)
+        states = home_states(criterion.home, model, self.start).astype(np.int64)
         if isinstance(criterion, ReturnBefore):
             name = f"{return_name(model, states, None)} within {criterion.described}"
             limits = _limits(criterion, (model.states, model.actions))

@@ -12,6 +12,7 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
+from homeward.files import spelled
 from homeward.shared import LazyArrays
 
 if TYPE_CHECKING:
@@ -26,23 +27,49 @@ MAX_FREE_SHARE = 1e-3
 
 
 class Tally(NamedTuple):
-    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`.
 
-    total: float = 0.0  # sum of the estimated charges
-    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
-    draws: int = 0  # number of estimates, each in fresh worlds
-    chance: float = 1.0  # probability with which the last action was taken
+    Attributes
+    ----------
+    total : float
+        Sum of the estimated charges.
+    spread : float
+        Sum of squared errors of guesses, over all worlds.
+    draws : int
+        Number of estimates, each in fresh worlds.
+    chance : float
+        Probability with which the last action was taken.
+    """
+
+    total: float = 0.0
+    spread: float = 0.0
+    draws: int = 0
+    chance: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Account(LazyArrays):
-    """The edges that a run relies on to return to one home, and what it has spent and used."""
+    """The edges that a run relies on to return to one home, and what it has spent and used.
 
-    way: IntArray  # action [S] that is relied on in each state; −1 for none
-    spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
-    policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set, see `adaptive`
-    used: tuple[float, ...] = ()  # of each amount that the whole run is limited to
-    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
+    Attributes
+    ----------
+    way : array of int
+        Action [S] that is relied on in each state; −1 for none.
+    spent : float
+        Probability spent: an upper bound on the risk of losing the way home.
+    policies : [S] mapping
+        Return policy for each set of worlds; see `adaptive`.
+    used : tuple
+        How much was used of each amount that is limited for the whole run.
+    tally : Tally, optional
+        What `spent` was estimated from; None if it is proven.
+    """
+
+    way: IntArray
+    spent: float = 0.0
+    policies: Mapping[int, IntArray] = field(default_factory=dict)
+    used: tuple[float, ...] = ()
+    tally: Tally | None = None
 
     def __post_init__(self) -> None:
         self._defer("way")
@@ -74,13 +101,27 @@ class Account(LazyArrays):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A state to observe from, and the path to it."""
+    """A state to observe from, and the path to it.
 
-    path: tuple[int, ...]  # states from the explorer's to the place, both included
-    gain: float  # expected gain, in the unit of the bonus
-    steps: float  # expected steps to get it
-    share: float = 0.0  # largest share of a remaining budget that ways home from the path need
-    along: bool = False  # whether the gain counts all observations on the path, not only the last
+    Attributes
+    ----------
+    path : tuple
+        States from the explorer's to the place, both included.
+    gain : float
+        Expected gain, in the unit of the bonus.
+    steps : float
+        Expected steps to get it.
+    share : float
+        Largest share of a remaining budget that ways home from the path need.
+    along : bool
+        Whether the gain counts all observations on the path, not only the last.
+    """
+
+    path: tuple[int, ...]
+    gain: float
+    steps: float
+    share: float = 0.0
+    along: bool = False
 
     @property
     def rate(self) -> float:
@@ -99,12 +140,27 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The state of a run after a step."""
+    """The state of a run after a step.
 
-    accounts: tuple[Account, ...] = ()  # one per home
-    proposal: Proposal | None = None  # what is being pursued; None before the first decision
-    remaining: float = np.inf  # gain that was left to learn at the last news
-    idle: int = 0  # decisions since the last news
+    Attributes
+    ----------
+    accounts : tuple
+        One per home.
+    proposal : Proposal, optional
+        What is being pursued; None before the first decision.
+    remaining : float
+        Gain that was left to learn at the last news.
+    idle : int
+        Decisions since the last news.
+    memory
+        JSON value that an agent carries to its next step; None for our explorers.
+    """
+
+    accounts: tuple[Account, ...] = ()
+    proposal: Proposal | None = None
+    remaining: float = np.inf
+    idle: int = 0
+    memory: Any = None
 
     @property
     def kept(self) -> float:
@@ -127,7 +183,7 @@ class Held:
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
             "ways": ways,
-            "remaining": self.remaining,
+            "remaining": spelled(float(self.remaining)),
             "idle": self.idle,
         }
         if any(a.used for a in self.accounts):
@@ -142,6 +198,8 @@ class Held:
             ]
         if any(a.tally is not None for a in self.accounts):
             value["sampled"] = [list(a.tally or ()) for a in self.accounts]
+        if self.memory is not None:
+            value["memory"] = self.memory
         if self.proposal is not None:
             known = () if before.proposal is None else before.proposal.path
             path, skip = self.proposal.path, len(known) - len(self.proposal.path)
@@ -177,6 +235,7 @@ class Held:
                     path = () if before.proposal is None else before.proposal.path[path:]
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
-            return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
+            rest = float(value["remaining"]), int(value["idle"]), value.get("memory")
+            return cls(tuple(accounts), proposal, *rest)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause

@@ -67,8 +67,8 @@ class KeptWays:
     def find(self, k: int, search: Search, until: float) -> tuple[Keys, float, float]:
         """Find the ways of budget `k` that add a risk of at most `until`.
 
-        Return them as views that change with the next search; and the risks of the held way home:
-        the sum over its edges and the largest lower bound of one.
+        Return them as views, which the next search overwrites. Also return two risks of the held
+        way home: the sum over its edges, and the largest lower bound on the risk of one edge.
         """
         graph, risks, account, trusted, homes, state, most = search
         given = graph, account.way, trusted, homes, state

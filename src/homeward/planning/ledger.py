@@ -188,6 +188,25 @@ class Ledger:
                 return False
         return True
 
+    def moved(
+        self, survey: Survey, state: int, there: int, used: Sequence[float], belief: Any = None
+    ) -> Account:
+        """Return the account of an explorer that was moved from `state` to `there`.
+
+        A way home from there is charged as if it were added now. If there is none, or none within
+        what is left of the limits after `used`, all is spent.
+        """
+        account = self.pay(survey, state, -1, belief, there=there)
+        if self.limits is not None:
+            spends = zip(account.used, used, strict=True)
+            account = replace(account, used=tuple(before + more for before, more in spends))
+        if self.is_limited and not survey.lost:
+            left = self.reach(survey.graph.dest.shape, account).left
+            need = used_by(survey.graph, account.way, self.homes, there)
+            if (need > _allowed(left)).any():
+                account = replace(account, spent=1.0)
+        return account
+
     @property
     def budget(self) -> float:
         """The probability that a run may spend."""
@@ -267,9 +286,21 @@ class Ledger:
         survey = Survey(account, 1.0, False, graph, relied, free, fits, shortest)
         return survey, risk, worst
 
-    def pay(self, survey: Survey, state: int, action: int, belief: Any = None) -> Account:
-        """Return the account after an action: the way home from its destination may add edges."""
-        account, there = survey.account, int(survey.graph.dest[state, action])
+    def pay(
+        self,
+        survey: Survey,
+        state: int,
+        action: int,
+        belief: Any = None,
+        *,
+        there: int | None = None,
+    ) -> Account:
+        """Return the account after an action: the way home from its destination may add edges.
+
+        If the explorer was moved to `there`, the action does not count.
+        """
+        account = survey.account
+        there = int(survey.graph.dest[state, action]) if there is None else there
         if survey.lost or there == state:
             return account
         ways = survey.safest if survey.shortest is None else survey.ways_from(there)

@@ -102,22 +102,6 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
 
 
 @njit(cache=True)
-def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
-    """Return whether a look from a state covers the cell at offset `k`, on the map and in sight.
-
-    Without `hides`, the ground hides nothing.
-    """
-    rows, columns = looks.shape
-    row, column = state // columns, state % columns
-    r, c = row + looks.down[k], column + looks.right[k]
-    if not (0 <= r < rows and 0 <= c < columns):
-        return False
-    if not hides or looks.ground.size == 0 or (r == row and c == column):
-        return True
-    return bool(sees(looks.ground, row, column, looks.mast, looks.down[k], looks.right[k]))
-
-
-@njit(cache=True)
 def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
@@ -126,32 +110,47 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     the ground hides nothing, and the gain is an upper bound. Where visits gain, `looked` is [2S]
     and its second half counts them.
     """
-    total = 0.0
-    if looks.visit.size > 0 and looked[len(looks.amount) + state] == 0.0:
-        total += looks.visit[state]
-    if looks.done.size > 0 and looks.done[state]:
+    (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
+    amount, ground, done, visit = looks.amount, looks.ground, looks.done, looks.visit
+    total, hides = 0.0, hides and ground.size > 0
+    if visit.size > 0 and looked[len(amount) + state] == 0.0:
+        total += visit[state]
+    if done.size > 0 and done[state]:
         return total
-    for k in range(len(looks.weight)):
-        if covers(state, looks, k, hides):
-            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
-            v = looks.amount[t]
-            if v > 0.0:
-                if looks.logarithmic:
-                    total += 0.5 * math.log1p(v * looks.weight[k] / (1.0 + v * looked[t]))
-                elif looked[t] == 0.0:
-                    total += v
+    row, column = state // columns, state % columns
+    for k in range(len(weight)):
+        r, c = row + down[k], column + right[k]
+        if not (0 <= r < rows and 0 <= c < columns):
+            continue
+        t = r * columns + c
+        v = amount[t]
+        if v <= 0.0:
+            continue
+        if hides and t != state and not sees(ground, row, column, looks.mast, down[k], right[k]):
+            continue
+        if looks.logarithmic:
+            total += 0.5 * math.log1p(v * weight[k] / (1.0 + v * looked[t]))
+        elif looked[t] == 0.0:
+            total += v
     return total
 
 
 @njit(cache=True)
 def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
     """Add a look from a state to `looked` [S]; with `forget`, set the cells that it covers to 0."""
+    (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
+    row, column, ground = state // columns, state % columns, looks.ground
+    hides = not forget and ground.size > 0
     if looks.visit.size > 0:
         looked[len(looks.amount) + state] = 0.0 if forget else 1.0
-    for k in range(len(looks.weight)):
-        if covers(state, looks, k, True):
-            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
-            looked[t] = 0.0 if forget else looked[t] + looks.weight[k]
+    for k in range(len(weight)):
+        r, c = row + down[k], column + right[k]
+        if not (0 <= r < rows and 0 <= c < columns):
+            continue
+        t = r * columns + c
+        if hides and t != state and not sees(ground, row, column, looks.mast, down[k], right[k]):
+            continue
+        looked[t] = 0.0 if forget else looked[t] + weight[k]
 
 
 @njit(cache=True)
@@ -446,13 +445,22 @@ def best_path(
 @njit(cache=True)
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
     """Set `amount` [S] to 0 in the cells seen from a state; return the sum of `opens` [S] there."""
-    total = 0.0
-    for k in range(len(looks.down)):
-        if covers(state, looks, k, True):
-            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
-            if amount[t] > 0.0:
-                amount[t] = 0.0
-                total += opens[t]
+    (rows, columns), down, right, ground = looks.shape, looks.down, looks.right, looks.ground
+    row, column, total = state // columns, state % columns, 0.0
+    for k in range(len(down)):
+        r, c = row + down[k], column + right[k]
+        if not (0 <= r < rows and 0 <= c < columns):
+            continue
+        t = r * columns + c
+        if amount[t] <= 0.0:
+            continue
+        if (
+            ground.size == 0
+            or t == state
+            or sees(ground, row, column, looks.mast, down[k], right[k])
+        ):
+            amount[t] = 0.0
+            total += opens[t]
     return total
 
 

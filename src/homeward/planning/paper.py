@@ -64,10 +64,9 @@ class PaperExplorer(Loop):
         """Return the next plan; set `end` if there is nothing worth doing."""
         state = self.world.state
         for criterion in self._sets if self.steps else ():  # the planner refuses such a start
-            allowed = criterion.allowed[state]
-            if criterion.allowed.ndim == 2:
-                allowed = allowed & np.isfinite(self.belief.mean().reward[state])
-            if not allowed.any():
+            model = self.belief.mean()
+            usable = np.isfinite(model.reward[state])
+            if not (criterion.mask(model)[state] & usable).any():
                 self.end = End.OUTSIDE
                 return None
         plan = self.planner.plan(self.belief, state, self.start, self.plan)

@@ -1,4 +1,4 @@
-"""Sharp values of a plan's policies where each move works surely or never in a world.
+"""Tighter bounds on a plan's policies in worlds in which each move always works or never does.
 
 An outbound policy then follows one path s₀, s₁, … up to the first move that fails, and stays there;
 so does a return policy. Let A_k be that the first k moves work and the way home from s_k too, and

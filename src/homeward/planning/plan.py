@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ import numpy as np
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.errors import InvalidProblemError
+from homeward.html import card
 from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from homeward.planning.held import Proposal
 
 
+UNPLANNED = "agent"
+"""`Plan.method` of an action that an agent chose without a plan."""
+
+
 class Verdict(StrEnum):
     """Why an action was taken or not; `words.VERDICTS` has the English sentences."""
 
@@ -35,6 +41,7 @@ class Verdict(StrEnum):
     WORTH_LESS = "worth_less"
     NOT_CHOSEN = "not_chosen"  # only of the rate explorer, which keeps its proposal
     NO_SAFER = "no_safer"
+    NOT_TAKEN = "not_taken"  # only of agents without a plan
     UNAVAILABLE = "unavailable"
 
 
@@ -80,9 +87,15 @@ class Evidence(Sequence[ActionEvidence]):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CriterionEvidence(CriterionClaims, LazyArrays):
-    """The bounds that a plan proves for one criterion, and its return policy."""
+    """The bounds that a plan proves for one criterion, and its return policy.
 
-    span: float = 1.0  # expected steps until recall
+    Attributes
+    ----------
+    span : float
+        Expected steps until recall.
+    """
+
+    span: float = 1.0
 
     def __post_init__(self) -> None:
         CriterionClaims.__post_init__(self)
@@ -114,10 +127,16 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Plan(PlanClaims, LazyArrays):
-    """One decision, its policies, and the values and bounds that they prove."""
+    """One decision, its policies, and the values and bounds that they prove.
+
+    Attributes
+    ----------
+    proposal : Proposal, optional
+        What the rate explorer pursues.
+    """
 
     criteria: tuple[CriterionEvidence, ...]
-    proposal: Proposal | None = None  # what the rate explorer pursues
+    proposal: Proposal | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.outbound, Deferred):
@@ -160,9 +179,15 @@ class Plan(PlanClaims, LazyArrays):
 
     def explain(self) -> str:
         """Return text: the decision, the proven bounds, and why no other action was taken."""
+        return "\n".join([*self._sentences(), *self._table()])
+
+    def _sentences(self) -> list[str]:
+        """Return the sentences of the explanation, the decision first."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
+        if self.method == UNPLANNED:
+            return [*lines, "An agent chose it and gave no reasons. It promises nothing."]
         if self.proposal is not None:
-            return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
+            return [*lines, *self._pursuit(self.proposal)]
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"Solver status: {self.status}. The bounds hold; better plans may exist.")
         if self.status is Status.INFEASIBLE:
@@ -189,7 +214,7 @@ class Plan(PlanClaims, LazyArrays):
             )
         if not self.keeps_all and self.status is not Status.INFEASIBLE:
             lines.append("No single first action meets every level; only the mixture does.")
-        return "\n".join([*lines, *self._table()])
+        return lines
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
         """Return lines of text: the proposal's target, gain and steps, and the run's guarantees."""
@@ -237,11 +262,14 @@ class Plan(PlanClaims, LazyArrays):
         )
         price = ""
         if 0 < c.multiplier < np.inf:
-            more, cost = ("unit", 1.0) if c.kind == "earn" else ("percent", 0.01)
+            more, cost = ("unit", 1.0) if c.kind in ("earn", "own") else ("percent", 0.01)
             price = f"; one more {more} would cost {c.multiplier * cost:.3g}"
         if c.kind == "earn":
             when = "Until the recall" if self.steps is None else f"In {self.steps} steps"
             said = f"{when}: earn at least {_number(c, c.bound)} in expectation"
+        elif c.kind == "own":
+            when = "Until the recall" if self.steps is None else f"In {self.steps} steps"
+            said = f"{when}: {c.name}, at least {_number(c, c.bound)}"
         else:
             when = "If recalled at any time" if c.kind == "return" else "Until the recall"
             if self.steps is not None:
@@ -249,9 +277,9 @@ class Plan(PlanClaims, LazyArrays):
             said = f"{when}: {c.name} with probability at least {_number(c, c.bound)}"
         return f"{said} (required {c.level:g}); {proof}{price}."
 
-    def _table(self) -> list[str]:
-        """Return the evidence on the actions as a text table."""
-        heads = {"return": "safety", "stay": "inside", "earn": "earns"}
+    def _rows(self) -> list[list[str]]:
+        """Return the evidence on the actions as rows of text, the heads first."""
+        heads = {"return": "safety", "stay": "inside", "earn": "earns", "own": "holds"}
         rows = [
             ["action", "leaves", "explores", *(heads[c.kind] for c in self.criteria), "verdict"]
         ]
@@ -262,11 +290,28 @@ class Plan(PlanClaims, LazyArrays):
                 safety = (f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}" for c, v in bounds)
                 cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
             rows.append([self.action_name(e.action), *cells, VERDICTS[e.verdict]])
+        return rows
+
+    def _table(self) -> list[str]:
+        """Return the evidence on the actions as a text table."""
+        rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
 
     def __str__(self) -> str:
         return self.explain()
+
+    def _repr_html_(self) -> str:
+        """Return the explanation as HTML, for notebooks."""
+        decision, *sentences = self._sentences()
+        chosen = next((k for k, e in enumerate(self.evidence) if e.action == self.action), None)
+        return card(decision, sentences, self._rows(), chosen)
+
+
+for _class, _base in ((CriterionEvidence, CriterionClaims), (Plan, PlanClaims)):
+    # so that help() and the reference show the shapes of what they inherit
+    _inherited = inspect.cleandoc(_base.__doc__ or "").partition("----------\n")[2]
+    _class.__doc__ = f"{inspect.cleandoc(_class.__doc__ or '')}\n{_inherited}\n"
 
 
 def floored(value: float) -> str:
@@ -281,4 +326,5 @@ def _plain(value: float) -> float:
 
 def _number(criterion: CriterionEvidence, value: float) -> str:
     """Return a probability, or earnings, as text."""
-    return f"{_plain(value):.6g}" if criterion.kind == "earn" else f"{value:.6f}"
+    plain = criterion.kind in ("earn", "own")
+    return f"{_plain(value):.6g}" if plain else f"{value:.6f}"

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import index, is_default_zero, number, numbers, place
+from homeward.arrays import is_default_zero, named_index, number, numbers, place
 from homeward.beliefs import RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
+from homeward.planning.move_form import belief_of_plan
 from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
 from homeward.planning.proof import proven
 from homeward.planning.sampled import Sampled
@@ -97,8 +98,7 @@ class Planner:
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
             raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
         if self.discount > 1.0 - MIN_RECALL:
-            near = 1.0 - self.discount
-            raise error(f"γ is within {near:g} of 1, expected {MIN_RECALL:g} or more")
+            raise error(f"1 − γ is {1.0 - self.discount:g}, expected {MIN_RECALL:g} or more")
         if self.method not in ("columns", "lp"):
             raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
@@ -119,20 +119,31 @@ class Planner:
     def plan(
         self,
         belief: Belief,
-        state: int,
-        start: int | None = None,
+        state: int | str,
+        start: int | str | None = None,
         previous: Plan | None = None,
     ) -> Plan:
-        """Decide what to do in `state`; `start` is the run's first state, by default the same.
+        """Return the decision in a state, with its evidence.
 
-        The `previous` plan warm-starts this one; that helps if the belief has hardly changed.
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the world.
+        state : int or str
+            The current state: its number or its name.
+        start : int or str, optional
+            The run's first state; by default `state`.
+        previous : Plan, optional
+            A plan that warm-starts this one; that helps if the belief has hardly changed.
         """
+        belief = belief_of_plan(belief)
         model, steps, error = belief.mean(), self._steps, InvalidProblemError
         if self.sampled is not None:
             raise error("sampled certificates are for a whole run: use Explorer")
         check_rewards(model)
-        state = index(state, model.states, "the state", error)
-        first = state if start is None else index(start, model.states, "the start", error)
+        names, count = model.state_names, model.states
+        state = named_index(state, names, count, "the state", error)
+        first = state if start is None else named_index(start, names, count, "the start", error)
         totals = np.empty((1 + len(self.criteria), model.states, model.actions))
         kind, requirements = self._require(belief, model, state, first, totals[1:])
         bonus = self._bonus(belief, totals.shape[1:])
@@ -232,7 +243,10 @@ class Planner:
         bonus = numbers(self.bonus(belief), "the bonus", shape, error, packed=False)
         if not (bonus.min() >= -MAX_REWARD and bonus.max() <= MAX_REWARD):
             at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])
-            raise error(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
+            raise error(
+                f"the bonus {place(at, 'sa')} is {bonus[at]:g}, expected at most {MAX_REWARD:g} in "
+                "absolute value"
+            )
         return bonus
 
     def _collected_once(

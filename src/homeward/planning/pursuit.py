@@ -65,7 +65,7 @@ def plan_of(
                 way_home=cast("FloatArray", Deferred(lambda: np.zeros(states))),
                 return_policy=cast("IntArray", Deferred(lambda: np.full(states, -1, np.int32))),
                 kind="stay",
-                allowed=criterion.mask((model.states, model.actions)),
+                allowed=criterion.mask(model),
             )
         else:
             ledger, (value, way), account = next(kept)

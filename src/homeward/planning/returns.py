@@ -141,6 +141,8 @@ def _returns_after(
             tied = int(belief.kinds[state, a])
             leads = (belief.outcomes[state, a] == there) & (belief.alpha[tied] > 0.0)
             taught = tied, int(np.argmax(leads))  # tied actions have the same update
+            if not belief.teaches(state, a):
+                taught = -1, -1  # nothing is counted
             if taught not in values:
                 after = belief.update(Transition(state, a, there))
                 values[taught] = _corrected(after, after.mean(), ledger, correction)[1].value

@@ -59,10 +59,10 @@ LEAST_CHARGE = 1e-13
 """A planned charge up to this is rounding."""
 
 MIN_LOT, LOT_SHARE = 0.05, 0.95
-"""Least probability of a lot, and the share of what is left that it is expected to spend."""
+"""Least probability of a random step, and the share of what is left that it spends on average."""
 
 PLANNING, FRESH, LOT = range(3)
-"""What random numbers are for: to choose, to estimate, to draw lots."""
+"""Streams of random numbers: to choose, to estimate, and to draw lots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Sampled:
         return Tally(total, tally.spread + spread, tally.draws + 1, share)
 
     def wins(self, tally: Tally, chance: float) -> bool:
-        """Return whether a lot that wins with probability `chance` has won."""
+        """Return True with probability `chance`."""
         return chance >= 1.0 or bool(self.stream(tally, 0, LOT).random() < chance)
 
     def stream(self, tally: Tally, home: int, purpose: int) -> np.random.Generator:

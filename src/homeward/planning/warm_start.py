@@ -46,6 +46,11 @@ class WarmStart:
         )
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.outbound.nbytes + (0 if self.afterwards is None else self.afterwards.nbytes)
+
+    @property
     def steps(self) -> int | None:
         """Steps until recall; None if the recall is random."""
         return int(self.outbound.shape[1]) if self.outbound.ndim == 3 else None

@@ -97,10 +97,10 @@ class Checkpoints(Generic[T]):
 
 
 class History:
-    """The belief of a run after each step, and the measure of how much it knew.
+    """The belief of a run after each step, and a number for how much was known.
 
-    If the scene can place the world, the world repeats the recorded actions. Otherwise observations
-    of the dataclasses `types` are read from the log.
+    If the scene can set the state of the simulated world, the world repeats the recorded actions.
+    Otherwise observations of the dataclasses `types` are read from the log.
     """
 
     def __init__(

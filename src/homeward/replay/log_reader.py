@@ -37,6 +37,7 @@ class LogReader(LogFollower):
         self.kept = array("d")  # [N · K]
         self.criteria: int | None = None  # K
         self.holdings: list[Any] = []  # [N] recorded change of `Held`, as JSON
+        self.decided = array("b")  # [N] whether the action was decided, not reported
         self.seeded = array("i")  # numbers of the steps with a recorded warm start
 
     def take(self, parsed: Record) -> None:
@@ -54,6 +55,7 @@ class LogReader(LogFollower):
         self.nexts.append(record.next_state)
         self.values.append(record.value)
         self.holdings.append(record.holding)
+        self.decided.append(record.is_decided)
         self.bounds.extend(record.bounds)
         self.kept.extend(record.kept_bounds)
         if record.seeds is not None:

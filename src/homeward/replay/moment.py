@@ -89,3 +89,15 @@ class Moment:
                 )
                 here = there
         return {"cell": cell, "bound": float(value[cell]), "home": home.tolist(), "edges": edges}
+
+
+def looks_of(moment: Moment) -> list[float]:
+    """Return the bonus [A] of the cell that each action leads to, as the planner counts it.
+
+    On a model with several outcomes per action, all are 0.
+    """
+    model = moment.model
+    if not isinstance(model, Moves):
+        return [0.0] * model.actions
+    bonus = np.asarray(moment.planner.bonus(moment.belief)).max(axis=1)
+    return [float(value) for value in bonus[model.dest[moment.state]]]

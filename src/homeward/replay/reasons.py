@@ -7,18 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from homeward.bonuses import unit_of
+from homeward.models import Moves
+from homeward.planning.plan import Verdict
+from homeward.replay.moment import looks_of
 from homeward.replay.scene import actions_of
-from homeward.words import VERDICTS, ending
+from homeward.words import ENDS, NO_DECISION, VERDICTS, ending, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import IntArray
+    from homeward.planning.explorer import End
     from homeward.planning.guide import Decision
     from homeward.planning.ledger import Ledger
     from homeward.planning.plan import Plan
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
+    from homeward.words import Remainder
 
 
 class CellNames:
@@ -47,6 +52,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
         plan = replace(plan, state_names=names, criteria=criteria)
     ways = [c.way_home for c in plan.criteria if c.home.size] or [moment.returns[1].value]
     explanation, actions, proposal = plan.explain(), actions_of(setup), None
+    looks = looks_of(moment)
     if plan.proposal is not None:
         proposal = {
             "path": list(plan.proposal.path),
@@ -56,13 +62,19 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
             "share": _finite(plan.proposal.share),
             "unit": unit_of(setup.planner.bonus),
         }
+    # Without an action that stays, a plan of one who can't move names a move that never works.
+    chosen = actions[plan.action]
+    stuck = isinstance(moment.model, Moves) and not any(e.leaves > 0.0 for e in plan.evidence)
+    stuck = stuck and (chosen["dr"], chosen["dc"]) != (0, 0)
+    first = sentence(ENDS["stuck"]) if stuck else explanation.partition("\n")[0]
     return {
         "step": moment.step,
         "state": moment.state,
         "end": None,
-        "action": plan.action,
+        "trapped": stuck,
+        "action": None if stuck else plan.action,
         "status": str(plan.status),
-        "sentence": explanation.partition("\n")[0],
+        "sentence": first,
         "reasons": "",
         "explanation": explanation,
         "criteria": [
@@ -82,13 +94,15 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "action": each.action,
                 **actions[each.action],
                 "leaves": each.leaves,
+                "look": _finite(looks[each.action]),
                 "exploration": _finite(each.exploration),
                 "safety": list(each.safety),
                 "weight": each.weight,
-                "verdict": each.verdict,
-                "words": VERDICTS[each.verdict],
+                "verdict": verdict,
+                "words": VERDICTS[verdict],
             }
             for each in plan.evidence
+            for verdict in (Verdict.UNAVAILABLE if stuck else each.verdict,)
         ],
         "value": _finite(plan.exploration_value),
         "upper": _finite(plan.upper_bound),
@@ -110,17 +124,9 @@ def ended(
     if rest is not None:
         budgets = zip(names, rest.budgets, strict=False)
         rest = rest._replace(budgets=tuple((name, *budget[1:]) for name, budget in budgets))
-    first, more = ending(decision.end, moment.step, rest)
     kept = zip(names, decision.budgets, decision.held.accounts, strict=False)
     return {
-        **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),
-        "step": moment.step,
-        "state": moment.state,
-        "end": decision.end,
-        "status": "ended",
-        "sentence": first,
-        "reasons": more,
-        "explanation": f"{first} {more}".strip(),
+        **stopped(decision.end, moment, rest),
         "criteria": [
             {
                 "name": name,
@@ -132,6 +138,23 @@ def ended(
             }
             for name, (_, level, _), account in kept
         ],
+    }
+
+
+def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> dict[str, Any]:
+    """Return why there is no decision at a moment, as JSON values; `end` is None if it is open."""
+    first, more = NO_DECISION if end is None else ending(end, moment.step, rest)
+    return {
+        **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),
+        "step": moment.step,
+        "state": moment.state,
+        "end": end,
+        "trapped": False,
+        "status": "ended",
+        "sentence": first,
+        "reasons": more,
+        "explanation": f"{first} {more}".strip(),
+        "criteria": [],
         "actions": [],
         "way_home": float(moment.returns[1].value[moment.state]),
         "agrees": True,

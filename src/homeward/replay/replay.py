@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.agents.agent import unplanned
+from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
 from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
-from homeward.replay.reasons import ended, reasons
+from homeward.replay.reasons import ended, reasons, stopped
 from homeward.runs import Run, RunStatus, WarmStart, find_kind
 from homeward.runs.config import checked
-from homeward.runs.run import CONFIG, STEPS
+from homeward.runs.run import CONFIG, FIRST_LOOK, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
+MAX_SEED_BYTES = 32 << 20  # of the warm starts that are kept for later steps
 SMALL, LARGE = 20_000, 100_000
 """Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
 
@@ -60,16 +63,20 @@ class Replay:
         self.log = LogReader(Path(directory) / STEPS)
         self.log.read_on()
         self.interrupted: Callable[[], bool] = lambda: False  # whether to interrupt planning
-        self.identity = self.run.manifest.config_sha256, self.run.manifest.created
+        self.identity = self._identity()
         self._decided: tuple[int, Decision] | None = None  # step before the last decision, and it
+        self._scales: dict[str, tuple[float, float] | None] = {}
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
         self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
 
     def refresh(self) -> bool:
         """Read the new steps; return False if another run has replaced this one."""
-        manifest = self.run.manifest
-        same = self.identity == (manifest.config_sha256, manifest.created)
-        return same and self.log.read_on()
+        return self.identity == self._identity() and self.log.read_on()
+
+    def _identity(self) -> tuple[str, str, bool]:
+        """Return an identifier that is constant while a run grows, after a mission's first look."""
+        manifest, first = self.run.manifest, self.run.directory / FIRST_LOOK
+        return manifest.config_sha256, manifest.created, first.exists()
 
     @cached_property
     def kind(self) -> Kind:
@@ -88,7 +95,7 @@ class Replay:
                 f"{path}: was made by {whose} version of Homeward: it is a {kind.name} run of "
                 f"version {version}, and this Homeward reads version {kind.version}"
             )
-        return kind.make(checked(kind.config, self.run.config, str(path)))
+        return self.run.setup(kind, checked(kind.config, self.run.config, str(path)))
 
     @cached_property
     def scene(self) -> Scene:
@@ -106,8 +113,8 @@ class Replay:
 
     @cached_property
     def decisions(self) -> Decisions | None:
-        """The `Held` of the run after each step; None for the paper's Algorithm 1."""
-        if self.setup.algorithm == "paper":
+        """The `Held` of the run after each step; None if our explorer did not make the run."""
+        if self.setup.agent.paper or isinstance(self.setup.agent, ActingAgent):
             return None
         return Decisions(self.setup, self.history.start, self.history.at(0), self.log)
 
@@ -139,6 +146,24 @@ class Replay:
                 raise NotRecordedError(f"there is no layer {name[:40]!r} in this run")
         return self.scene.maps(names, moment)
 
+    def scale(self, name: str) -> tuple[float, float] | None:
+        """Return the ends of a layer's colour scale, which are the same at every step.
+
+        These are its smallest and largest value before the first step; of heights, the true ones
+        count as well. Return None if the layer has categories or probabilities, or no value.
+        """
+        if name not in self._scales:
+            facts = {entry["name"]: entry for entry in self.scene.layers}
+            heights = {"height", "truth"} & facts.keys()
+            names = sorted(heights) if name in heights else [name]
+            ends = None
+            if facts[name]["scale"] == "sequential":
+                maps = self.scene.maps(names, self.at(0)).values()
+                values = np.concatenate([each[np.isfinite(each)] for each in maps])
+                ends = (float(values.min()), float(values.max())) if values.size else None
+            self._scales[name] = ends
+        return self._scales[name]
+
     def way(self, step: int, cell: int) -> dict[str, Any]:
         """Return the path home from a cell, given the belief after a step, as JSON values."""
         moment = self.at(step)
@@ -151,7 +176,7 @@ class Replay:
         """Return the plan made after a number of steps, or why the run ended, as JSON values."""
         moment = self.at(step)
         recorded = None
-        if step < len(self.log):
+        if step < len(self.log) and self.log.decided[step]:
             bounds = self.log.bounds_of(step + 1)
             recorded = {"action": self.log.actions[step], "bounds": bounds}
         columns = self.scene.shape[1]
@@ -160,6 +185,9 @@ class Replay:
             if decision.plan is None:
                 ledgers = self.decisions.guide().ledgers(moment.belief)
                 return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
+        elif isinstance(self.setup.agent, ActingAgent) and step == len(self.log):
+            end = self.run.manifest.end
+            return {**stopped(end, moment), "recorded": recorded}
         plan, agrees = self.plan(step)
         told = reasons(plan, moment, self.setup, columns)
         return {**told, "recorded": recorded, "agrees": agrees}
@@ -170,7 +198,14 @@ class Replay:
             self._plans.move_to_end(step)
             return self._plans[step]
         moment = self.at(step)
-        plan = self._plan_again(moment) if self.decisions is None else self._decision(moment).plan
+        if isinstance(self.setup.agent, ActingAgent):
+            action = self.log.actions[step] if step < len(self.log) else None
+            model, state = moment.model, moment.state
+            plan = None if action is None else unplanned(moment.planner, model, state, action)
+        elif self.decisions is None:
+            plan = self._plan_again(moment)
+        else:
+            plan = self._decision(moment).plan
         if plan is None:
             raise NotRecordedError("the run ends here, so there is no further decision")
         self._plans[step] = plan, self._agrees(plan, step)
@@ -204,7 +239,7 @@ class Replay:
         found = moment.planner.plan(moment.belief, moment.state, moment.start, seeds)
         if keep:
             self._seeds[moment.step + 1] = WarmStart.of(found)
-            while len(self._seeds) > 8 * MAX_PLANS:
+            while sum(seeds.nbytes for seeds in self._seeds.values()) > MAX_SEED_BYTES:
                 self._seeds.popitem(last=False)
         return found
 
@@ -219,7 +254,7 @@ class Replay:
 
     def _agrees(self, plan: Plan, step: int) -> bool:
         """Return whether a plan has the recorded action, value and bounds."""
-        if step >= len(self.log):
+        if step >= len(self.log) or not self.log.decided[step]:
             return True
         logged = [self.log.values[step], *self.log.bounds_of(step + 1)]
         corrected = [c.corrected for c in plan.criteria]  # what older records have

@@ -10,13 +10,37 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from homeward.errors import InvalidInputError
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def is_asked(value: Any) -> bool:
+    """Return whether a key has a value: not None, False or empty."""
+    return value is not None and value is not False and value not in ((), [])
+
+
+def _known_agent(name: str | None) -> str | None:
+    """Return the name of an agent; raise if there is no such agent."""
+    if name is not None:
+        from homeward.agents.catalogue import find_agent
+
+        find_agent(name)
+    return name
+
+
 Named = Callable[[str], str]
 """A function from a key to its name in messages: the key itself, or the option that sets it."""
 
@@ -58,7 +82,36 @@ class Config(Strict):
     later_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that older records lack; their defaults must mean what those runs did."""
 
+    unset_keys: ClassVar[tuple[str, ...]] = ("agent",)
+    """Keys that are not recorded without a value."""
+
+    promise_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that only an agent with a safety level accepts."""
+
     seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
+    agent: Annotated[
+        str | None,
+        AfterValidator(_known_agent),
+        Field(
+            description="Who explores: a name that homeward study compare --help lists, or "
+            "module:name of your own agent."
+        ),
+        Option(form="NAME", unset="ours"),
+    ] = None
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        return {key: v for key, v in written.items() if key not in self.unset_keys or is_asked(v)}
+
+    def seeded(self, seed: int) -> Self:
+        """Return the same configuration with another seed, for one of many worlds."""
+        return self.model_copy(update={"seed": seed})
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with an agent spelled by other keys, if they can name it."""
+        return values
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -81,6 +134,8 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named:
     if isinstance(given, model):
         return given
     prefix = f"{what}: " if what else ""
+    if issubclass(model, Config) and isinstance(given, Mapping):
+        given = model.spelled(given)
     try:
         # Validate the JSON text, since a reader of the record will see that text.
         text = json.dumps(given, allow_nan=False)

@@ -6,13 +6,14 @@ names by entry points in the group ``homeward.kinds``; `register` adds a name in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from homeward.agents.setup import Setup as Setup  # noqa: TC001  (kinds import it from here)
 from homeward.errors import InvalidInputError
+from homeward.registry import find, installed
+from homeward.registry import load as load
 from homeward.runs.config import Config
 from homeward.runs.observations import MARKS, Digest, encode
 
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.planning.explorer import Loop
     from homeward.planning.held import Held
-    from homeward.planning.planner import Planner
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
     from homeward.runs.run import Run
-    from homeward.worlds import World
+    from homeward.runs.vehicle import Vehicle
 
 
 MAX_CELLS = 4_000_000
@@ -37,28 +36,6 @@ MAX_CELLS = 4_000_000
 
 ENTRY_POINTS = "homeward.kinds"
 """Group of the entry points that name kinds."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Setup:
-    """Everything that an explorer needs to start."""
-
-    planner: Planner
-    belief: Belief  # before the first observation
-    world: World  # deterministic given the actions: random numbers come from the seed alone
-    limit: int  # steps
-    strict: bool = False  # raise if no action meets every level
-    algorithm: Literal["rate", "paper"] = "rate"
-    floor: float | None = None  # gain per step below which the rate explorer ends
-
-    def explorer(self) -> Loop:
-        """Return an explorer that has not yet taken a step."""
-        from homeward.planning.explorer import Explorer
-        from homeward.planning.paper import PaperExplorer
-
-        if self.algorithm == "paper":
-            return PaperExplorer(self.planner, self.belief, self.world, strict=self.strict)
-        return Explorer(self.planner, self.belief, self.world, strict=self.strict, floor=self.floor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +50,25 @@ class Ended:
     records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # why it ended, in sentences
     held: Held | None = None  # what the run holds in the end; None for the paper's Algorithm 1
+
+
+class Metrics(NamedTuple):
+    """What a study measures of a run; nothing of it is known to the agent.
+
+    Attributes
+    ----------
+    unit
+        Unit of the gain, in the plural.
+    gain
+        Returns how much is known under a belief.
+    home
+        Returns the largest probability of coming home from where the explorer is, in the true
+        world; 0 if it is stranded.
+    """
+
+    unit: str
+    gain: Callable[[Any], float]
+    home: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +140,9 @@ class Kind:
         since the last one.
     title, description
         Name and one-line description for people.
+    metrics
+        Function from a configuration and its setup to the `Metrics` of a comparison. By default
+        visited states are counted, and a run can come home until the world ends it.
     draw
         Writes a picture of a run, up to its last step, to a file.
     film
@@ -158,13 +157,23 @@ class Kind:
         Function from a setup to the `homeward.replay.Scene` with its map layers.
     kept_layers
         Function from the stored arrays of a finished run to the layers [R, C] that they determine.
+    outcome
+        Function from the folder of a finished run to what became of the explorer: ``stranded``
+        (whether no way home exists in the true world), ``trapped_at`` (steps after which none did,
+        or None) and ``seen`` (share of the map, or None). It returns {} if that was not recorded.
     shape
         Function from a configuration as JSON values to rows and columns; it returns None if they
         take long to compute. The field ``height`` of a finished run takes precedence.
+    located
+        Function from a valid configuration to where the cells of its map are: the affine transform
+        from column and row to map coordinates, and the name of their reference system (or None).
     form
         What a page may set for a new run; None if a page can't start runs of this kind.
     demo
         Configurations by name of run; a page creates these runs in an empty folder.
+    vehicle
+        Reference ``module:name`` of the subclass of `Vehicle` for missions; None if there are no
+        missions of this kind.
     """
 
     name: str
@@ -179,15 +188,19 @@ class Kind:
     spacing: int = 1
     title: str = ""
     description: str = ""
+    metrics: Callable[[Any, Setup], Metrics] | None = None
     draw: Callable[[Run, Path], None] | None = None
     film: Callable[[Run, Path], None] | None = None
     live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
     write_ways: Callable[[Run, int | None, Path], int] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
+    outcome: Callable[[Path], Mapping[str, Any]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
+    located: Callable[[Any], tuple[tuple[float, ...], str | None]] | None = None
     form: Form | None = None
     demo: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    vehicle: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:
@@ -209,10 +222,26 @@ class Kind:
             if names.count(name) > 1:
                 raise InvalidInputError(f"two observations are named {name}")
 
+    def set_up(self, config: Config) -> Setup:
+        """Return the setup of a valid configuration, with the agent that it names."""
+        setup = self.make(config)
+        if config.agent is None:
+            return setup
+        from homeward.agents.catalogue import find_agent
+
+        return replace(setup, agent=find_agent(config.agent), seed=config.seed)
+
     def written(self, observation: Any) -> Any:
         """Return the JSON value that is recorded for an observation: itself, or its digest."""
         kept = Digest.of(observation) if self.digests else observation
         return encode(kept, self.observations)
+
+    def vehicle_class(self) -> type[Vehicle]:
+        """Return the class of the vehicles of missions; raise if there are none."""
+        if self.vehicle is None:
+            raise InvalidInputError(f"there are no missions of the kind {self.name}")
+        found: type[Vehicle] = load(self.vehicle, f"the vehicle of {self.name}")
+        return found
 
 
 _KINDS: dict[str, Kind] = {}  # kinds that this process registered
@@ -228,35 +257,10 @@ def register(kind: Kind) -> Kind:
 
 def find_kind(name: str) -> Kind:
     """Return a kind by its registered name or as ``module:name``."""
-    if name in _KINDS:
-        return _KINDS[name]
-    reference = installed_kinds().get(name, name)
-    if ":" not in reference:
-        known = ", ".join(kind_names())
-        raise InvalidInputError(
-            f"there is no kind of run named {name!r}: expected one of {known}, or module:name"
-        )
-    kind = load(reference, "the kind of run")
+    kind = find(name, _KINDS, installed_kinds(), "kind of run")
     if not isinstance(kind, Kind):
-        raise InvalidInputError(f"{reference} is a {type(kind).__name__}, not a kind of run")
+        raise InvalidInputError(f"{name} is a {type(kind).__name__}, not a kind of run")
     return kind
-
-
-def load(reference: str, what: str) -> Any:
-    """Import and return the object ``module:name``; `what` describes it in messages."""
-    module, colon, name = reference.partition(":")
-    if not (module and colon and name):
-        raise InvalidInputError(f"{what} is {reference!r}, expected module:name")
-    try:
-        found = import_module(module)
-    except Exception as cause:
-        raise InvalidInputError(
-            f"{what} {reference!r}: {module} can't be imported: {type(cause).__name__}: {cause}"
-        ) from cause
-    try:
-        return getattr(found, name)
-    except AttributeError:
-        raise InvalidInputError(f"{what} {reference!r}: {module} has no {name}") from None
 
 
 def kind_names() -> list[str]:
@@ -267,4 +271,4 @@ def kind_names() -> list[str]:
 @cache
 def installed_kinds() -> dict[str, str]:
     """Return the reference ``module:name`` of each kind that an installed package offers."""
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return installed(ENTRY_POINTS)

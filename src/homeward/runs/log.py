@@ -42,6 +42,10 @@ MAX_LINE_BYTES = 64 << 20
 TIME = np.dtype("<f4")
 """Type of a planning time."""
 
+LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
+"""Status of a step of a mission that was not decided: a look without an action, an action of the
+user's own choice, and a vehicle that was moved. Looks and moved vehicles have the action −1."""
+
 T = TypeVar("T")
 
 _BEFORE = b',"crc":"'
@@ -66,6 +70,12 @@ class Record:
     seeds: Any = None  # JSON of the `WarmStart`, if recorded
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
     evaluators: Any = None  # codes per criterion of what proved its bounds; None in older records
+    report: Any = None  # in a mission, JSON of the report: its id, time and digests
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the action is the planner's; in a mission a report may have none, or its own."""
+        return self.status not in REPORTED
 
 
 def to_line(record: Record) -> bytes:
@@ -75,7 +85,7 @@ def to_line(record: Record) -> bytes:
         value[name] = spelled(value[name])
     for name in ("bounds", "kept_bounds"):
         value[name] = [spelled(x) for x in value[name]]
-    for name in ("seeds", "holding", "evaluators"):
+    for name in ("seeds", "holding", "evaluators", "report"):
         if value[name] is None:
             del value[name]
     text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
@@ -120,7 +130,7 @@ def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T,
 
 
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each record and the byte after its line; skip an incomplete last line."""
+    """Yield each record and the offset in bytes of its end; skip an incomplete last line."""
     end = 0
     with refusing(path, "can't be read"), open(path, "rb") as file:
         for number, (record, length) in enumerate(read_lines(file, from_line), start=1):

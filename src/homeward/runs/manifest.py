@@ -18,8 +18,11 @@ from homeward.runs.config import Strict, checked
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 1
-"""Increases whenever earlier versions of Homeward can't read the new format."""
+FORMAT: int = 1
+MISSION_FORMAT: int = 2
+FORMATS = (FORMAT, MISSION_FORMAT)
+"""Format of runs and of missions, which earlier versions of Homeward would simulate; a new number
+follows whenever earlier versions can't read the new format."""
 
 RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")
 """Packages whose versions may round differently, so that a run may change."""
@@ -32,6 +35,7 @@ class RunStatus(StrEnum):
     INTERRUPTED = "interrupted"  # no process is working on it; it can be resumed
     FAILED = "failed"  # stopped by an error; it can be resumed
     FINISHED = "finished"  # the exploration ended; see `Manifest.end`
+    WAITING = "waiting"  # a mission: the next report comes from outside
 
 
 class Session(Strict):
@@ -81,9 +85,10 @@ def check_format(value: object, path: Path) -> None:
     """Raise if a file does not have the format of this version."""
     if not isinstance(value, dict) or "format" not in value:
         raise InvalidFileError(f"{path}: was not written by homeward")
-    if value["format"] != FORMAT:
+    if value["format"] not in FORMATS:
         raise InvalidFileError(
-            f"{path}: has format {value['format']}; homeward {__version__} reads format {FORMAT}"
+            f"{path}: has format {value['format']}; homeward {__version__} reads formats "
+            f"up to {MISSION_FORMAT}"
         )
 
 

@@ -58,20 +58,20 @@ def to_record(
         bounds=tuple(float(b) for b in plan.bounds),
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
-        holding=holding_of(step, before),
+        holding=holding_of(step.number, step.held, before),
         evaluators=[str(c.evaluator) for c in plan.criteria],
     )
 
 
-def holding_of(step: Step, before: Held | None) -> dict[str, Any] | None:
+def holding_of(number: int, held: Held | None, before: Held | None) -> dict[str, Any] | None:
     """Return as JSON how a step changed the `Held` of the run; None if the run has no `Held`.
 
     The first step also records the initial return policies.
     """
-    if step.held is None or before is None:
+    if held is None or before is None:
         return None
-    holding = step.held.encode(before)
-    if step.number == 1:
+    holding = held.encode(before)
+    if number == 1:
         holding["opened"] = before.encode(before.emptied())["ways"]
     return holding
 
@@ -114,8 +114,14 @@ def replay(
                 raise InvalidFileError(
                     f"{directory}: the explorer ends before step {record.step}, which is recorded"
                 )
+            if explorer.acts_again and step.plan.action != record.action:
+                raise InvalidFileError(
+                    f"{directory}: in step {record.step} the agent took action {record.action}, "
+                    f"and now chooses {step.plan.action}: to be resumed, an agent with the same "
+                    "seed must give the same actions"
+                )
             _agree(record, "action", step.plan.action, directory)
-            _agree(record, "holding", holding_of(step, before), directory)
+            _agree(record, "holding", holding_of(step.number, step.held, before), directory)
             observation = step.observation
             if step.held is None:
                 start_from(explorer, WarmStart.of(step.plan))

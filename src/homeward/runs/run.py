@@ -7,6 +7,7 @@ A run is a directory:
 - ``steps.jsonl``, ``plan_ms.f32``: a line and a planning time per step; appended, see `log`.
 - ``fields.npz``: the arrays of a finished run, see `Kind.fields`.
 - further outputs of a finished run, see `Kind.products`.
+- ``first_look.json``: of a mission (`homeward.missions`), the first report.
 - ``lock``: exists while a process is writing.
 
 A run may be killed and resumed (see `retracing`) any number of times. Its log is then the same,
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
+from homeward.html import card
 from homeward.planning.explorer import End
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
@@ -39,6 +41,7 @@ from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
 from homeward.runs.manifest import (
     FORMAT,
+    MISSION_FORMAT,
     Manifest,
     RunStatus,
     Session,
@@ -50,23 +53,25 @@ from homeward.runs.manifest import (
 )
 from homeward.runs.observations import decode
 from homeward.runs.retracing import replay, start_from, to_record
+from homeward.words import run_facts, run_title, why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Collection, Generator, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from homeward.planning.explorer import Loop, Step
     from homeward.runs.config import Config
-    from homeward.runs.kind import Kind
+    from homeward.runs.kind import Kind, Setup
 
-CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
+CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK, FIRST_LOOK = (
     "config.json",
     "manifest.json",
     "steps.jsonl",
     "plan_ms.f32",
     "fields.npz",
     "lock",
+    "first_look.json",
 )
 REFRESH = 1.0
 """Seconds between two updates of the manifest."""
@@ -83,23 +88,86 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
 
+    def _repr_html_(self) -> str:
+        """Return what the run is and how it went as HTML, for notebooks."""
+        manifest, steps = self.manifest, 0
+        lowest: tuple[float, ...] = ()
+        for record in self.records():
+            steps += 1
+            lowest = tuple(map(min, lowest or record.bounds, record.bounds))
+        return card(
+            run_title(self.directory.name, manifest.kind, self.status, steps),
+            [] if manifest.end is None else [why_ended(manifest.end, steps)],
+            run_facts(self.config, lowest, has_level=bool(lowest) or not steps),
+        )
+
     @classmethod
     def create(
-        cls, directory: Path | str, kind: str, config: Config | Mapping[str, Any] | None = None
+        cls,
+        directory: Path | str,
+        kind: str,
+        config: Config | Mapping[str, Any] | None = None,
+        relative: Collection[str] = (),
     ) -> Run:
         """Create a run without steps, completely or not at all.
 
-        The configuration is set up once, so that an invalid one raises now.
+        The configuration is set up once, so that an invalid one raises now. The files of the keys
+        `relative` are recorded relative to the run's directory, so that both can move together.
         """
         run = cls(directory)
         known = find_kind(kind)
         given: Any = {} if config is None else config
         complete = checked(known.config, given, f"the config of a {known.name} run")
         complete = complete if known.settle is None else known.settle(complete)
-        known.make(complete)
-        target = run.directory
+        known.set_up(complete)
+        run._write(kind, known.version, complete, FORMAT, relative)
+        return run
+
+    @classmethod
+    def create_mission(
+        cls,
+        directory: Path | str,
+        kind: str,
+        config: Config | Mapping[str, Any] | None = None,
+        relative: Collection[str] = (),
+    ) -> Run:
+        """Create the record of a mission without reports, completely or not at all."""
+        run, known = cls(directory), find_kind(kind)
+        vehicle, given = known.vehicle_class(), {} if config is None else config
+        complete = checked(known.config, given, f"the config of a {known.name} mission")
+        for key in vehicle.unused_keys:
+            field = known.config.model_fields.get(key)
+            if field is not None and getattr(complete, key) != field.default:
+                raise InvalidInputError(
+                    f"{key} is for simulated worlds; a mission simulates nothing: remove it"
+                )
+        if complete.agent is not None:
+            raise InvalidInputError(
+                f"agent is {complete.agent}, but a mission needs Homeward's own agent: remove agent"
+            )
+        if getattr(complete, "algorithm", "rate") != "rate":
+            raise InvalidInputError(
+                "algorithm is paper, whose promise is for a single plan; a mission needs rate"
+            )
+        complete = vehicle.settled(complete)
+        vehicle(complete)
+        run._write(kind, known.version, complete, MISSION_FORMAT, relative)
+        return run
+
+    def _write(
+        self,
+        kind: str,
+        version: int,
+        complete: Config,
+        format_: int,
+        relative: Collection[str] = (),
+    ) -> None:
+        """Write the record of a run without steps, completely or not at all."""
+        target, is_mission = self.directory, format_ == MISSION_FORMAT
         with refusing(target, "can't be written"):
             if (target / CONFIG).is_file():
+                if read_json(target / CONFIG).get("format") == MISSION_FORMAT:
+                    raise InvalidFileError(f"{target}: is already a mission")
                 again = f"homeward runs resume {shlex.quote(str(target))}"
                 raise InvalidFileError(f"{target}: is already a run; to resume it: {again}")
             if target.exists() and not target.is_dir():
@@ -113,19 +181,23 @@ class Run:
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
             try:
                 part.mkdir()
-                values = {"format": FORMAT, "kind": kind, "version": known.version}
+                values: dict[str, Any] = {"format": format_, "kind": kind, "version": version}
                 values["config"] = complete.model_dump(mode="json")
+                if relative:
+                    values["relative"] = sorted(relative)
+                    for key in relative:
+                        values["config"][key] = os.path.relpath(values["config"][key], target)
                 replace_json(part / CONFIG, values)
                 (part / STEPS).touch()
                 made = now()
                 Manifest(
-                    format=FORMAT,
+                    format=format_,
                     kind=kind,
                     config_sha256=_digest(part / CONFIG),
                     seed=complete.seed,
                     created=made,
                     updated=made,
-                    status=RunStatus.INTERRUPTED,
+                    status=RunStatus.WAITING if is_mission else RunStatus.INTERRUPTED,
                     steps=0,
                     limit=None,
                     end=None,
@@ -137,7 +209,6 @@ class Run:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
             sync_directory(target.parent)
-        return run
 
     @classmethod
     def open(cls, directory: Path | str) -> Run:
@@ -158,12 +229,32 @@ class Run:
 
     @property
     def status(self) -> RunStatus:
-        """Status of the run; it is interrupted if its process was killed."""
+        """Status of the run; it is interrupted if its process was killed.
+
+        A mission always waits for the next report.
+        """
+        if self.manifest.format == MISSION_FORMAT:
+            return RunStatus.WAITING
         # Check the lock first: a process writes the manifest before it releases the lock.
         if is_held(self.directory / LOCK):
             return RunStatus.RUNNING
         written = self.manifest.status
         return RunStatus.INTERRUPTED if written is RunStatus.RUNNING else written
+
+    @property
+    def is_mission(self) -> bool:
+        """Whether its world is outside: it goes on by reports (`homeward.missions`)."""
+        return bool(self._written()["format"] == MISSION_FORMAT)
+
+    def setup(self, kind: Kind, config: Config) -> Setup:
+        """Return a new setup; the world of a mission knows its first look."""
+        if not self.is_mission:
+            return kind.set_up(config)
+        vehicle = kind.vehicle_class()(config)
+        path = self.directory / FIRST_LOOK
+        if path.exists():
+            vehicle.world.first = decode(read_json(path)["observation"], kind.observations)
+        return vehicle.setup
 
     @property
     def kind(self) -> str:
@@ -213,6 +304,12 @@ class Run:
 
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
         """Continue the run; the caller holds the lock."""
+        if self.is_mission:
+            folder = shlex.quote(str(self.directory))
+            raise InvalidFileError(
+                f"{self.directory}: is a mission, which goes on by reports: homeward mission next "
+                f"{folder}"
+            )
         sweep(self.directory)
         before, (kind, config), here = self.manifest, self.load(), versions_here()
         if before.sessions and not other_versions:
@@ -238,10 +335,12 @@ class Run:
         if finished and before.steps == taken and not more:
             return
         limit = before.limit if limit is None else limit
-        setup = kind.make(config)
+        setup = kind.set_up(config)
         explorer = setup.explorer()
         # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
-        again = explorer.held is None and made_alike(before.sessions, seeded + 1, taken, here)
+        again = explorer.acts_again or (
+            explorer.held is None and made_alike(before.sessions, seeded + 1, taken, here)
+        )
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
         log = Log(self.directory / STEPS, end)
@@ -293,10 +392,12 @@ class Run:
         except (GeneratorExit, KeyboardInterrupt):
             manifest(RunStatus.INTERRUPTED).write(path)
             raise
-        except Exception:
-            error = traceback.format_exc()
+        except Exception as cause:
+            stopped = _is_interrupt(cause)
+            error = None if stopped else traceback.format_exc()
+            status = RunStatus.INTERRUPTED if stopped else RunStatus.FAILED
             with suppress(InvalidFileError):  # the disk may be full: raise the first error
-                manifest(RunStatus.FAILED, error=error).write(path)
+                manifest(status, error=error).write(path)
             raise
 
     def _written(self) -> dict[str, Any]:
@@ -310,6 +411,9 @@ class Run:
             if not isinstance(value.get(name), kind):
                 raise InvalidFileError(f"{path}: is damaged: {name} is {value.get(name)!r}")
         written: dict[str, Any] = value
+        for key in written.get("relative", ()):
+            file = os.path.join(os.path.realpath(self.directory), written["config"][key])
+            written["config"][key] = os.path.normpath(file)
         return written
 
     def load(self) -> tuple[Kind, Config]:
@@ -342,6 +446,14 @@ def list_runs(root: Path | str) -> tuple[Run, ...]:
     return tuple(
         Run(path) for path in found if all((path / name).is_file() for name in (CONFIG, MANIFEST))
     )
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Return whether an error comes from Ctrl-C: compiled code makes it a `SystemError`."""
+    chain: BaseException | None = error
+    while chain is not None and not isinstance(chain, KeyboardInterrupt):
+        chain = chain.__cause__ or chain.__context__
+    return chain is not None
 
 
 def _digest(path: Path) -> str:

@@ -23,8 +23,10 @@ from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.planning.remote import RemoteExplorer
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
+from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
 
@@ -77,10 +79,10 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
             "so its plans might differ"
         )
-    setup = kind.make(config)
-    explorer = setup.explorer()
+    setup = run.setup(kind, config)
+    explorer = remote_explorer(setup) if run.is_mission else setup.explorer()
     if explorer.held is not None:
-        return _judge_run(run, records, record, kind, explorer, kind.make(config))
+        return _judge_run(run, records, record, kind, explorer, run.setup(kind, config))
     seeded = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, seeded, run.directory, plan_again=True)
     belief = explorer.belief
@@ -144,7 +146,12 @@ def _judge_run(
     def steps() -> Iterator[tuple[Record, Belief]]:
         world = setup.world
         belief = setup.belief.update(world.look())
-        for record in records:
+        for record in records if run.is_mission else ():
+            # Without an action, what was observed counts before anything is charged.
+            after = belief.update(report_of(record, kind).observation)
+            yield record, after if record.action < 0 else belief
+            belief = after
+        for record in () if run.is_mission else records:
             state = int(world.state)
             observation = world.act(record.action)
             found = (state, int(world.state), kind.written(observation))
@@ -163,12 +170,16 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
     for record in records:
         before = explorer.held
         try:
-            step = explorer.step()
+            if isinstance(explorer, RemoteExplorer):
+                again = replace(take(explorer, report_of(record, kind), kind)[0], report=None)
+                record = replace(record, report=None)  # not planned
+            else:
+                step = explorer.step()
+                if step is None:
+                    return [f"step {record.step}: the explorer ends before it"]
+                again = to_record(step, before, None, kind, 0)
         except HomewardError as cause:
             return [f"step {record.step} can't be taken: {cause}"]
-        if step is None:
-            return [f"step {record.step}: the explorer ends before it"]
-        again = to_record(step, before, None, kind, 0)
         differ = list(_differences(record, again, Record.__slots__))
         if differ:
             return [f"step {record.step}: {reason}" for reason in differ]

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import number
+from homeward.arrays import number, set_fields, unless_given
 from homeward.errors import InvalidProblemError
 from homeward.solvers import GIVE_UP, ReturnSolution, Status
 
@@ -50,16 +50,34 @@ class AtStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """The input of a criterion: the current state, the mean model and its corrections."""
+    """The input of a criterion: the current state, the mean model and its corrections.
 
-    model: Model  # the mean model
+    Attributes
+    ----------
+    model : Moves or SparseMDP
+        The mean model.
+    corrections : Corrections
+        σ: `returning` and `exploring`, each [S, A] and at most 0.
+    discount : float
+        γ: the probability that exploration goes on for another step.
+    state, start : int
+        The current state, and the first state of the run.
+    general : callable, optional
+        Function that returns Theorem 2's σ [S, A].
+    limits : callable, optional
+        Function that returns the least and the greatest reward of any world, or None.
+    steps : int, optional
+        Steps until the recall; None if the recall is random.
+    """
+
+    model: Model
     corrections: Corrections
     discount: float
     state: int
     start: int
-    general: Callable[[], FloatArray] | None = None  # Theorem 2's σ [S, A], if available
-    limits: Callable[[], tuple[float, float] | None] | None = None  # least and greatest reward
-    steps: int | None = None  # steps until the recall; None if the recall is random
+    general: Callable[[], FloatArray] | None = None
+    limits: Callable[[], tuple[float, float] | None] | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
@@ -92,21 +110,51 @@ class Requirement:
     """A criterion in one situation: a reward whose total is a lower bound, and a level.
 
     The criterion's probability or earnings are at least ``least + unit·total``; this must be at
-    least `level`.
+    least `level`. A user-defined criterion needs only the first three.
+
+    Attributes
+    ----------
+    name : str
+        What is required, for people.
+    level : float
+        What ``least + unit·total`` must be at least: a probability or an amount.
+    reward : [S, A] array
+        Finite; see the module for its total.
+    home : [n] array of int
+        States that count as home; empty if no return is required.
+    returns : ReturnSolution
+        The return policy; its values are 0 if no return is required.
+    worth : [S] or [S, A] array, optional
+        Value of a recall, or of an action, without σ.
+    allowed : [S, A] array of bool, optional
+        Mask of the set to stay inside.
+    least, unit : float
+        Offset and scale of the total.
+    final : [S] array, optional
+        Value of a fixed recall in each state.
+    within : int, optional
+        Largest number of steps of a return; None for any number.
+    kind : str
+        ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion.
     """
 
     name: str
     level: float
-    reward: FloatArray  # [S, A] finite; see above for its total
-    home: IntArray  # [n] states that count as home; empty if no return is required
-    returns: ReturnSolution  # the return policy; its values are 0 if no return is required
-    worth: FloatArray | None = None  # [S] value of a recall, or [S, A] of an action, without σ
-    allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
+    reward: FloatArray
+    home: IntArray = unless_given()
+    returns: ReturnSolution = unless_given()
+    worth: FloatArray | None = None
+    allowed: BoolArray | None = None
     least: float = 0.0
     unit: float = 1.0
-    final: FloatArray | None = None  # [S] value of a fixed recall in each state
-    within: int | None = None  # largest number of steps of a return; None for any number
-    kind: Literal["return", "stay", "earn"] = "return"
+    final: FloatArray | None = None
+    within: int | None = None
+    kind: Literal["return", "stay", "earn", "own"] = "own"
+
+    def __post_init__(self) -> None:
+        if self.home is None or self.returns is None:
+            home, returns = no_return(len(self.reward))
+            set_fields(self, home=home, returns=returns)
 
 
 class Criterion(Protocol):
@@ -116,15 +164,24 @@ class Criterion(Protocol):
         """Return the requirement; its reward is written to `out` [S, A], if given."""
 
 
+@runtime_checkable
+class OwnCriterion(Protocol):
+    """A user-defined criterion with a value in each world, so that plans can be certified."""
+
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Return the requirement."""
+
+    def value(self, world: Model, policy: IntArray, state: int, discount: float) -> float:
+        """Return what the criterion measures in one world if a policy [S] is followed.
+
+        It is compared with ``least + unit·total`` of the requirement, averaged over worlds.
+        """
+
+
 def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
     """Return `home` and `returns` of a requirement without a return: no states, and values of 0."""
     policy = np.full(states, GIVE_UP, np.int32)
     return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
-
-
-def state_name(model: Model, state: int) -> str:
-    """Return the name of a state, or "state 3" if the model has no names."""
-    return model.state_names[state] if model.state_names else f"state {state}"
 
 
 def check_level(delta: object) -> None:
@@ -134,7 +191,7 @@ def check_level(delta: object) -> None:
 
 
 def check_steps(steps: object, what: str) -> int:
-    """Return the number of steps; raise unless it is at least 1. Messages name `what` has it."""
+    """Return the number of steps; raise if it is below 1. `what` is its owner in messages."""
     if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:

@@ -40,7 +40,10 @@ class EarnAtLeast:
                 raise error(f"the rewards to earn have shape {rewards.shape}, expected [S, A]")
             if not np.isfinite(rewards).all():
                 at = tuple(int(i) for i in np.argwhere(~np.isfinite(rewards))[0])
-                raise error(f"the reward to earn {place(at, 'sa')} is {rewards[at]:g}")
+                raise error(
+                    f"the reward to earn {place(at, 'sa')} is {rewards[at]:g}, expected a finite "
+                    "number"
+                )
             if self.limits is not None:
                 raise error("rewards and limits can't both be given: limits are for rewards=None")
             object.__setattr__(self, "rewards", rewards)

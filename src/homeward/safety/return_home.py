@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from homeward.arrays import indices
+from homeward.arrays import named_index
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.criterion import Requirement, check_level, check_steps, state_name
+from homeward.safety.criterion import Requirement, check_level, check_steps
 from homeward.solvers import solve_return, solve_return_within
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
     from homeward.safety.criterion import Situation
 
-Home = Literal["current", "start"] | int | Sequence[int] | np.ndarray
-"""Home: the current state, the start of the run, a state, or any one of several states."""
+Home = Literal["current", "start"] | int | str | Sequence[int | str] | np.ndarray
+"""Home: the current state, the start of the run, a state, or any one of several states.
+
+States are given by number or name. A state that is named "start" or "current" needs a list.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ReturnHome:
     home: Home = "start"
 
     def __post_init__(self) -> None:
-        _check(self.delta, self.home)
+        check_level(self.delta)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement: its total bounds the probability of reaching home from below."""
@@ -59,7 +60,7 @@ class ReturnWithin:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps, "the return"))
-        _check(self.delta, self.home)
+        check_level(self.delta)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement: its total bounds the probability of being home in time."""
@@ -67,31 +68,26 @@ class ReturnWithin:
 
 
 def return_to_each(
-    bases: Sequence[int] | IntArray, delta: float, within: int | None = None
+    bases: int | str | Sequence[int | str] | IntArray, delta: float, within: int | None = None
 ) -> list[ReturnHome | ReturnWithin]:
     """Return one criterion per base: each base can be reached with probability at least δ.
 
     If reaching any one base is enough, use ``ReturnHome(delta, bases)``. `within` is the largest
     number of steps of a return; None for any number.
     """
-    given = _state_numbers(bases, "the bases")
-    if given.size == 0:
+    given = _listed(bases, "the bases")
+    homes: list[Home] = [[base] if isinstance(base, str) else base for base in given]
+    if not homes:
         raise InvalidProblemError("the list of bases is empty")
     if within is None:
-        return [ReturnHome(delta, int(base)) for base in given]
-    return [ReturnWithin(within, delta, int(base)) for base in given]
+        return [ReturnHome(delta, home) for home in homes]
+    return [ReturnWithin(within, delta, home) for home in homes]
 
 
 def return_name(model: Model, home: IntArray, within: int | None) -> str:
     """Return the name of a return criterion with states `home` [n] and the limit `within`."""
-    name = f"return to {', '.join(state_name(model, h) for h in home.tolist())}"
+    name = f"return to {', '.join(model.state_name(h) for h in home.tolist())}"
     return name if within is None else f"{name} within {within} step{'s' * (within != 1)}"
-
-
-def _check(delta: float, home: Any) -> None:
-    check_level(delta)
-    if isinstance(home, str) and home not in ("current", "start"):
-        raise InvalidProblemError(f"home is {home!r}, expected 'current', 'start' or states")
 
 
 def _require(
@@ -99,14 +95,9 @@ def _require(
 ) -> Requirement:
     """Return the requirement of a return to home, `within` a number of steps unless None."""
     model, corrections = situation.model, situation.corrections
-    if isinstance(given, str):
-        home = np.array([situation.state if given == "current" else situation.start], np.int32)
-    else:
-        states = _state_numbers(given, "home")
-        if states.size == 0:
-            raise InvalidProblemError("home is an empty set of states")
-        span = (0, model.states)
-        home = np.unique(indices(states, "home", None, span, "n", InvalidProblemError))
+    if isinstance(given, str) and given == "current":
+        given = situation.state
+    home = home_states(given, model, situation.start)
     if within is None:
         returns = solve_return(model, corrections.returning, home)
     else:
@@ -119,16 +110,43 @@ def _require(
     reward, final = situation.recall_reward(returns.value, corrections.exploring, out)
     name = return_name(model, home, within)
     return Requirement(
-        name, delta, reward, home, returns, returns.value, final=final, within=within
+        name,
+        delta,
+        reward,
+        home,
+        returns,
+        returns.value,
+        final=final,
+        within=within,
+        kind="return",
     )
 
 
-def _state_numbers(states: ArrayLike, what: str) -> IntArray:
-    """Return state numbers as an array [n]; it may be empty, and its range is not checked."""
+def home_states(given: Home, model: Model, start: int) -> IntArray:
+    """Return the states [n] that count as home, ascending; raise if one does not exist.
+
+    `given` is not "current"; `start` is the run's first state.
+    """
+    error = InvalidProblemError
+    if isinstance(given, str) and given == "start":
+        given = start
+    names, count = model.state_names, model.states
+    states = [named_index(s, names, count, "home", error) for s in _listed(given, "home")]
+    if not states:
+        raise error("home is an empty set of states")
+    return np.unique(np.array(states, np.int32))
+
+
+def _listed(states: Any, what: str) -> list[int | str]:
+    """Return one state or several as a list of numbers and names; it may be empty."""
+    if isinstance(states, str):
+        return [states]
+    if isinstance(states, Sequence) and any(isinstance(state, str) for state in states):
+        return list(states)
     try:
         given = np.atleast_1d(np.asarray(states))
     except ValueError as cause:
-        raise InvalidProblemError(f"{what}: {states!r} is not a list of state numbers") from cause
+        raise InvalidProblemError(f"{what}: {states!r} is not a list of states") from cause
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise InvalidProblemError(f"{what}: {states!r} is not a state number or a list of them")
-    return given
+    return list(given.tolist())

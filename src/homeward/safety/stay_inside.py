@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import own
+from homeward.arrays import named_index, own
 from homeward.beliefs.corrections import Correction, stay_moves
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.criterion import Requirement, check_level, no_return, state_name
+from homeward.safety.criterion import Requirement, check_level, no_return
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import BoolArray, FloatArray
     from homeward.models import Model
     from homeward.safety.criterion import Situation
@@ -23,16 +25,26 @@ if TYPE_CHECKING:
 class StayInside:
     """Before the recall, only actions in a set are taken, with probability at least δ.
 
-    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Arriving in a state
-    does not leave the set; taking an action that is not in the set does. After the recall, the
-    return policy may take any action.
+    Arriving in a state does not leave the set; taking an action that is not in the set does. After
+    the recall, the return policy may take any action.
+
+    Parameters
+    ----------
+    allowed : [S] or [S, A] array of bool, or sequence of str
+        Mask of the set's states or state-actions, or the names of its states.
+    delta : float
+        The safety level, 0 < δ ≤ 1.
     """
 
-    allowed: BoolArray
+    allowed: BoolArray | Sequence[str]
     delta: float
 
     def __post_init__(self) -> None:
         check_level(self.delta)
+        names = () if isinstance(self.allowed, np.ndarray | str) else tuple(self.allowed)
+        if names and all(isinstance(name, str) for name in names):
+            object.__setattr__(self, "allowed", names)
+            return
         try:
             given = np.asarray(self.allowed)
         except ValueError as cause:
@@ -49,23 +61,31 @@ class StayInside:
     @property
     def name(self) -> str:
         """The name of the criterion, with the size of the set."""
-        count = int(np.count_nonzero(self.allowed))
-        what = f"state{'-action' * (self.allowed.ndim == 2)}{'s' * (count != 1)}"
+        by_action = isinstance(self.allowed, np.ndarray) and self.allowed.ndim == 2
+        count = len(set(self.allowed)) if isinstance(self.allowed, tuple) else None
+        count = int(np.count_nonzero(self.allowed)) if count is None else count
+        what = f"state{'-action' * by_action}{'s' * (count != 1)}"
         return f"stay inside the set of {count} {what}"
 
-    def mask(self, shape: tuple[int, int]) -> BoolArray:
-        """Return the mask [S, A] of the set; raise if it does not fit `shape` (S, A)."""
-        if self.allowed.shape != shape[: self.allowed.ndim]:
-            raise InvalidProblemError(
-                f"the set to stay inside has shape {self.allowed.shape}, expected "
-                f"{shape[:1]} or {shape}"
+    def mask(self, model: Model) -> BoolArray:
+        """Return the mask [S, A] of the set; raise if it does not fit the model."""
+        error, shape = InvalidProblemError, (model.states, model.actions)
+        if isinstance(self.allowed, tuple):
+            given = np.zeros(model.states, np.bool_)
+            for name in self.allowed:
+                what = "a state of the set to stay inside"
+                given[named_index(name, model.state_names, model.states, what, error)] = True
+        else:
+            given = np.asarray(self.allowed)
+        if given.shape != shape[: given.ndim]:
+            raise error(
+                f"the set to stay inside has shape {given.shape}, expected {shape[:1]} or {shape}"
             )
-        given = self.allowed if self.allowed.ndim == 2 else self.allowed[:, None]
-        return np.broadcast_to(given, shape)
+        return np.broadcast_to(given if given.ndim == 2 else given[:, None], shape)
 
     def surely_inside(self, model: Model) -> BoolArray:
         """Return the mask [S, A] of actions in the set after which the set always has an action."""
-        allowed = self.mask((model.states, model.actions))
+        allowed = self.mask(model)
         inside: BoolArray = np.any(allowed, axis=1)
         if isinstance(model, Moves):
             return allowed & inside[model.dest]
@@ -75,11 +95,11 @@ class StayInside:
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement: its total bounds the probability of staying inside from below."""
         model, corrections = situation.model, situation.corrections
-        allowed = self.mask((model.states, model.actions))
+        allowed = self.mask(model)
         here = allowed[situation.state] & np.isfinite(model.reward[situation.state])
         if not here.any():
             raise InvalidProblemError(
-                f"{state_name(model, situation.state)} is outside the set to stay inside: "
+                f"{model.state_name(situation.state)} is outside the set to stay inside: "
                 "the set has no action there"
             )
         sigma = corrections.exploring

@@ -43,6 +43,9 @@ class Status(StrEnum):
     NUMERICAL = "numerical trouble"
     """Rounding prevented a small enough gap. The solution is valid, but may not be optimal."""
 
+    UNSOLVED = "unsolved"
+    """There was nothing to solve: an agent chose the action without a plan."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicySolution:
@@ -168,7 +171,7 @@ class HorizonProblem(_Totals):
                 f"the final rewards have shape {final.shape}, expected {self.totals.shape[:2]}"
             )
         if not (final.min() > -largest and final.max() <= largest):
-            raise InvalidProblemError("the final rewards have NaN or are not finite")
+            raise InvalidProblemError("the final rewards contain NaN or infinities")
         set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
 
     @property

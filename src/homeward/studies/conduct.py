@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
 
-    from homeward.studies.crews import Cluster, Report
+    from homeward.studies.crews import BatchResult, Cluster
     from homeward.studies.ledger import Ledger
 
 BATCH_SECONDS = 0.5
@@ -117,7 +117,7 @@ class TaskQueue:
         self.submitted += 1
         return batch
 
-    def settle(self, report: Report) -> list[Outcome]:
+    def settle(self, report: BatchResult) -> list[Outcome]:
         """Return the final outcomes of a report; queue its other tasks again."""
         self.submitted -= 1
         positions, found = [item[0] for item in report.batch.items], list(report.outcomes)

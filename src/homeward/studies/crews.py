@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     budget: float  # seconds after which no further task is begun
 
 
-class Report(NamedTuple):
+class BatchResult(NamedTuple):
     """Result of a batch."""
 
     batch: Batch
@@ -57,10 +57,10 @@ class Inline:
         self._waiting: deque[Batch] = deque()
         self.submit = self._waiting.append
 
-    def collect(self) -> list[Report]:
+    def collect(self) -> list[BatchResult]:
         """Run the next batch and return its report."""
         batch = self._waiting.popleft()
-        return [Report(batch, perform(*batch))]
+        return [BatchResult(batch, perform(*batch))]
 
 
 class Cluster:
@@ -80,9 +80,9 @@ class Cluster:
         self._submitted[future.key] = (future, batch)
         future.add_done_callback(self._ended.put)
 
-    def collect(self) -> list[Report]:
+    def collect(self) -> list[BatchResult]:
         """Wait for at least one report and return all available ones; count the workers."""
-        reports: list[Report] = []
+        reports: list[BatchResult] = []
         while not reports or not self._ended.empty():
             with suppress(Empty):
                 reports.append(self._report(self._ended.get(timeout=POLL_SECONDS)))
@@ -90,15 +90,15 @@ class Cluster:
                 self._count_threads()
         return reports
 
-    def _report(self, future: Any) -> Report:
+    def _report(self, future: Any) -> BatchResult:
         from distributed import KilledWorker
 
         _, batch = self._submitted.pop(future.key)
         try:
             # If a worker dies before its result is fetched, Dask runs the batch again.
-            return Report(batch, future.result(timeout=self._patience))
+            return BatchResult(batch, future.result(timeout=self._patience))
         except KilledWorker as death:
-            return Report(batch, [], death.allowed_failures + 1, str(death))
+            return BatchResult(batch, [], death.allowed_failures + 1, str(death))
         except (CancelledError, OSError, TimeoutError) as cause:
             raise CrewError(f"the scheduler was stopped or restarted: {cause}") from cause
         except Exception as error:

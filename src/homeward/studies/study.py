@@ -41,7 +41,8 @@ class Study(Strict):
     def _moved(cls, task: str) -> str:
         """Return the current module of a task; older files name the paper's former package."""
         name = task.removeprefix("homeward.studies.")
-        return task if name == task else f"homeward.paper.{name}"
+        stays = name == task or name.startswith("compare:")
+        return task if stays else f"homeward.paper.{name}"
 
     @model_validator(mode="after")
     def _tell_apart(self) -> Self:

@@ -285,7 +285,7 @@ def _smooth(values: FloatArray, taps: list[FloatArray]) -> FloatArray:
 
 
 def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:
-    """Filter down the rows at some of them, with zeros beyond the edges."""
+    """Filter along the first axis, only at `rows`, with zeros beyond the edges."""
     reach = len(taps) // 2
     found = np.zeros((len(rows), values.shape[1]))
     for shift, weight in zip(range(-reach, reach + 1), taps, strict=True):

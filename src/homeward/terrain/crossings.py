@@ -199,17 +199,24 @@ class Crossings:
         here, there = divmod(state, self.shape[1]), divmod(other, self.shape[1])
         return self.way(state, STEPS.index((there[0] - here[0], there[1] - here[1])))
 
+    def _are_neighbours(self, state: int, other: int) -> bool:
+        (row, column), (there, across) = (divmod(s, self.shape[1]) for s in (state, other))
+        return max(abs(row - there), abs(column - across)) == 1
+
     def route(self, states: Sequence[int]) -> tuple[FloatArray, IntArray]:
         """Return the corners [n, 2] of a path over cells, in pixels, and the step [n] of each.
 
-        The middle of the first pixel is at (0.5, 0.5). Cells are visited at their anchors.
+        The middle of the first pixel is at (0.5, 0.5). Cells are visited at their anchors. Between
+        cells that are not neighbours, where a vehicle was moved, the path is straight.
         """
         ways = dict[tuple[int, int], FloatArray]()
         points, steps = [self.stands(states[:1]).T], [np.zeros(1, np.int64)]
         for step, move in enumerate(pairwise(states), start=1):
             if move[0] == move[1]:
                 continue
-            if move not in ways:
+            if move not in ways and not self._are_neighbours(*move):
+                ways[move] = self.stands(move[1:]).T
+            elif move not in ways:
                 way = self.between(*move).astype(np.float64) + 0.5
                 turns = np.diff(way, n=2, axis=0).any(axis=1)
                 ways[move] = way[1:][np.r_[turns, True]]
@@ -494,7 +501,7 @@ def _settle(
 
 
 def _room(sides: tuple[int, int]) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Return the arrays that `_search` works in."""
+    """Return the work arrays of `_search`."""
     most = 4 * sides[0] * sides[1]
     return (
         np.empty(most),

@@ -59,16 +59,16 @@ def targets_from(value: Any) -> tuple[Target, ...]:
 
 
 def check_targets(targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    """Return the targets; raise if there are none or too many, or if one has no place."""
+    """Return the targets; raise if there are none or too many, or if one is invalid."""
     if not targets:
         raise InvalidInputError("it contains no point")
     if len(targets) > MAX_TARGETS:
         raise InvalidInputError(f"it has {len(targets):,} points, expected {MAX_TARGETS:,} at most")
     for n, (x, y, weight) in enumerate(targets, start=1):
-        if not (math.isfinite(x) and math.isfinite(y) and 0.0 <= weight <= MAX_WEIGHT):
+        if not (math.isfinite(x) and math.isfinite(y) and 0.0 < weight <= MAX_WEIGHT):
             raise InvalidInputError(
                 f"point {n} is at x = {x:g}, y = {y:g} with the weight {weight:g}, expected finite "
-                f"coordinates and a weight from 0 to {MAX_WEIGHT:g}"
+                f"coordinates and a weight above 0, {MAX_WEIGHT:g} at most"
             )
     return targets
 

@@ -47,7 +47,7 @@ ARRAY = re.compile(r"<Array_[23]D\w*>.*?<offset[^>]*>\s*(\d+)", re.DOTALL)
 
 
 def check_whole(path: Path, dataset: Any) -> None:
-    """Raise if the file of a raw raster is shorter than its numbers."""
+    """Raise if the file of a raw raster has fewer bytes than its pixels need."""
     if dataset.driver not in RAW_DRIVERS or dataset.tags(ns="IMAGE_STRUCTURE").get("COMPRESSION"):
         return
     files = [Path(name) for name in dataset.files]

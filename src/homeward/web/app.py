@@ -1,4 +1,4 @@
-"""The web application: the routes of the page and of the interface in ``docs/api.md``.
+"""The web application: the page, and the interface that `openapi` lists.
 
 Other processes do the computation. For an error the client gets a code and one sentence.
 
@@ -9,14 +9,17 @@ every file in the folder, and sets no cache headers for names with a hash.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import secrets
 import shutil
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,37 +27,51 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
 from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.events import MAX_STREAMS, Streams
-from homeward.web.forms import check_kind, pair_of
+from homeward.web.downloads import file_of, files_of, other_levels
+from homeward.web.events import MAX_STREAMS, Streams, watched
+from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
-from homeward.web.jobs import Jobs
+from homeward.web.jobs import MAX_QUEUED, MAX_QUEUED_BYTES, Jobs
+from homeward.web.listing import Selection
+from homeward.web.openapi import API, OPERATIONS, document
 from homeward.web.pool import LIMIT, PROCESSES, Pool
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import NO_MAP, refusal_of
 from homeward.web.transport import (
+    download,
     frame_response,
     json_response,
     parse_integer,
+    parse_level,
     parse_value,
     read_object,
     refusal_response,
     tagged_response,
 )
-from homeward.web.uploads import MAX_SECONDS, MAX_SILENT_SECONDS, MAX_UPLOAD_BYTES, Uploads, used_by
+from homeward.web.uploads import (
+    MAX_SECONDS,
+    MAX_SILENT_SECONDS,
+    MAX_STORED_BYTES,
+    MAX_UPLOAD_BYTES,
+    Uploads,
+    used_by,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
 STATIC = Path(__file__).parent / "static"
 MAX_WARMING_SECONDS = 5.0  # seconds that the start waits for the viewing processes
 MAX_LAYERS = 16
+MAX_INTERRUPTIONS = 50  # of one request for a plan; each time, more of its steps are known
+MAX_GLANCES = 2000
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -78,6 +95,9 @@ class Limits:
     jobs: int = 2  # maximum number of simultaneous runs
     streams: int = MAX_STREAMS  # maximum number of event streams
     upload: int = MAX_UPLOAD_BYTES
+    stored: int = MAX_STORED_BYTES  # maximum bytes of all uploads together
+    queued: int = MAX_QUEUED  # maximum number of runs that wait
+    queued_bytes: int = MAX_QUEUED_BYTES  # maximum bytes of their configurations
     stalled: float = MAX_SILENT_SECONDS  # maximum seconds without a byte of an upload
     longest: float = MAX_SECONDS  # maximum seconds of an upload
     answer: float = LIMIT  # maximum seconds for the answer of a viewing process
@@ -92,43 +112,31 @@ class Server:
         limits = Limits() if limits is None else limits
         self.catalogue = Catalogue(root)
         self.limits, self.static = limits, static
-        self.jobs = Jobs(self.catalogue, limits.jobs)
+        self.jobs = Jobs(
+            self.catalogue,
+            limits.jobs,
+            max_queued=limits.queued,
+            max_queued_bytes=limits.queued_bytes,
+        )
         self.pool = Pool(self.catalogue.root, limits.viewers, limits.answer)
-        self.uploads = Uploads(self.catalogue.root, limits.upload, limits.stalled, limits.longest)
+        self.uploads = Uploads(
+            self.catalogue.root, limits.upload, limits.stalled, limits.longest, limits.stored
+        )
         self.streams = Streams(self.catalogue, self.jobs, limits.streams)
         self.making: set[str] = set()  # names of runs that are being created
+        self.glances: dict[str, tuple[Any, Any]] = {}  # by run, with its stamp
         self.constants: dict[str, Any] = {}  # answers that never change, by name
         self.forgetting: set[asyncio.Task[Any]] = set()
 
     def app(self) -> Starlette:
         """Return the application with its routes."""
-        run = "/api/runs/{id}"
-        step = f"{run}/steps/{{step}}"
-        routes: list[tuple[str, str, Callable[[Request], Awaitable[Any]]]] = [
-            ("GET", "/", self._page),
-            ("GET", "/static/{path:path}", self._page),
-            ("GET", "/api/about", self._about),
-            ("GET", "/api/runs", self._list),
-            ("POST", "/api/runs", self._create),
-            ("POST", "/api/pairs", self._create),
-            ("GET", run, self._details),
-            ("DELETE", run, self._delete),
-            ("GET", f"{run}/records", self._records),
-            ("GET", f"{run}/events", self._events),
-            ("GET", f"{step}/fields", self._fields),
-            ("GET", f"{step}/why", self._why),
-            ("GET", f"{step}/way", self._way),
-            ("POST", f"{run}/pause", self._steer),
-            ("POST", f"{run}/cancel", self._steer),
-            ("POST", f"{run}/resume", self._steer),
-            ("GET", "/api/events", self._events),
-            ("GET", "/api/kinds", self._constant),
-            ("GET", "/api/examples", self._constant),
-            ("GET", "/api/terrain/preview", self._preview),
-            ("PUT", "/api/uploads/{name}", self._upload),
-        ]
+        routes = [(each.method, each.path, f"_{each.name}") for each in OPERATIONS]
+        page = [("GET", "/", "_page"), ("GET", "/static/{path:path}", "_page")]
         app = Starlette(
-            routes=[Route(path, handler, methods=[method]) for method, path, handler in routes],
+            routes=[
+                Route(path, getattr(self, handler), methods=[method])
+                for method, path, handler in (*page, *routes)
+            ],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._refused},
             # In `exception_handlers`, this handler would also log every traceback.
@@ -138,8 +146,16 @@ class Server:
         return app
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        """Return the response to a request that failed."""
+        """Return the response to a request that failed.
+
+        An address of the interface without a version is redirected.
+        """
+        path = request.url.path
         if isinstance(error, HTTPException):
+            old = path.startswith("/api/") and not path.startswith(f"{API}/")
+            if error.status_code == 404 and old:
+                query = f"?{request.url.query}" if request.url.query else ""
+                return RedirectResponse(f"{API}{quote(path.removeprefix('/api'))}{query}", 308)
             code, sentence = {
                 404: (Refusal.NOT_FOUND, NOT_FOUND),
                 405: (Refusal.NOT_ALLOWED, f"{request.method} is not allowed here"),
@@ -152,13 +168,19 @@ class Server:
         headers = {} if request.method in READS else {"Connection": "close"}
         return refusal_response(code, sentence, **headers)
 
+    async def _openapi(self, request: Request) -> Response:
+        """Return the OpenAPI document."""
+        return json_response(await run_in_threadpool(document))
+
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self.uploads.open()
-        self.jobs.open()
+        await self.jobs.open()
         warming = asyncio.create_task(self.pool.warm()) if self.limits.warm else None
         if warming is not None:
-            await asyncio.wait((warming,), timeout=MAX_WARMING_SECONDS)
+            await self.jobs.warm()
+            reading = asyncio.create_task(run_in_threadpool(self._summaries))
+            await asyncio.wait((warming, reading), timeout=MAX_WARMING_SECONDS)
         try:
             yield
         finally:
@@ -179,12 +201,15 @@ class Server:
             raise Refusal.NOT_FOUND(NOT_FOUND)
         hashed = HASHED_NAME.fullmatch(path.name)
         cache = "public, max-age=31536000, immutable" if hashed else "no-cache"
-        return tagged_response(request, path.read_bytes(), MEDIA_TYPES[path.suffix], cache)
+        body = await run_in_threadpool(path.read_bytes)
+        return await tagged_response(request, body, MEDIA_TYPES[path.suffix], cache)
 
     async def _about(self, request: Request) -> Response:
         limits = {
             "uploads": self.limits.upload,
+            "stored": self.limits.stored,
             "runs": self.limits.jobs,
+            "queued": self.limits.queued,
             "streams": self.limits.streams,
             "cells": MAX_CELLS,
         }
@@ -192,16 +217,21 @@ class Server:
         return json_response({"version": __version__, "runs": folder, "limits": limits})
 
     async def _list(self, request: Request) -> Response:
-        """Return the summaries of all runs, newest first."""
+        """Return one page of the list of runs."""
+        # the key of the page admits it (guard.py) and selects nothing
+        asked = {name: text for name, text in request.query_params.items() if name != "key"}
+        selection = Selection.of(asked)
 
-        def summaries() -> list[dict[str, Any]]:
-            found = []
-            for name in self.catalogue.names():
-                with suppress(RefusalError):  # deleted in the meantime
-                    found.append(self.streams.summary(name))
-            return sorted(found, key=lambda s: (s["created"] or "", s["id"]), reverse=True)
+        found = await run_in_threadpool(self._summaries)
+        return json_response(selection.page(found))
 
-        return json_response({"runs": await run_in_threadpool(summaries)})
+    def _summaries(self) -> list[dict[str, Any]]:
+        """Return the summaries of all runs."""
+        found = []
+        for name in self.catalogue.names():
+            with suppress(RefusalError):  # deleted in the meantime
+                found.append(self.streams.summary(name))
+        return found
 
     async def _details(self, request: Request) -> Response:
         name = await self._run(request)
@@ -224,7 +254,7 @@ class Server:
         after = parse_integer(request.query_params.get("from", "0"), "from")
         given = request.query_params.get("to")
         to = None if given is None else parse_integer(given, "to")
-        return frame_response(request, await self._ask(request, name, "records", after, to))
+        return await frame_response(request, await self._ask(request, name, "records", after, to))
 
     async def _fields(self, request: Request) -> Response:
         """Return layers of the map after a step."""
@@ -233,11 +263,77 @@ class Server:
         name, step = await self._run(request), self._step(request)
         if not 1 <= len(layers) <= MAX_LAYERS:
             raise Refusal.INVALID(f"request 1 to {MAX_LAYERS} layers, separated by commas")
-        return frame_response(request, await self._ask(request, name, "fields", step, layers))
+        given = request.query_params.get("since")
+        since = None if given is None else parse_integer(given, "since")
+        frame = await self._ask(request, name, "fields", step, layers, since)
+        return await frame_response(request, frame)
+
+    async def _whole(self, request: Request) -> Response:
+        """Return the events of a run, a thumbnail with its outcome, or what a player needs."""
+        name, what = await self._run(request), request.url.path.rpartition("/")[2]
+        if what == "glance":
+            return json_response(await self._glance(request, name))
+        if what != "playback":
+            return json_response(await self._ask(request, name, what))
+        given = request.query_params.get("level")
+        level = None if given is None else parse_level(given)
+        return json_response(await self._ask(request, name, what, level))
+
+    async def _glance(self, request: Request, name: str) -> Any:
+        """Return the thumbnail and outcome of a run; they are made again when it has changed."""
+        stamp = await run_in_threadpool(self.catalogue.stamp, name)
+        if self.glances.get(name, (None, None))[0] != stamp:
+            self.glances[name] = stamp, await self._ask(request, name, "glance")
+            while len(self.glances) > MAX_GLANCES:
+                self.glances.pop(next(iter(self.glances)))
+        return self.glances[name][1]
+
+    async def _files(self, request: Request) -> Response:
+        """Return the list of a run's files, or one of them."""
+        folder = self.catalogue.root / await self._run(request)
+        if "file" not in request.path_params:
+            return json_response({"files": await run_in_threadpool(files_of, folder)})
+        path = file_of(folder, request.path_params["file"])
+        if path is None:
+            raise Refusal.NOT_FOUND(NOT_FOUND)
+        return download(await run_in_threadpool(path.read_bytes), f"{folder.name}-{path.name}")
+
+    async def _way_file(self, request: Request) -> Response:
+        """Return the way home after a step in a format of maps."""
+        name, step = await self._run(request), self._step(request)
+        suffix = Path(request.path_params["file"]).suffix
+        content = await self._ask(request, name, "way_file", step, suffix)
+        return download(content, f"{name}-way-home-{step}{suffix}")
+
+    async def _again(self, request: Request) -> Response:
+        """Create and start runs with the settings of a run and other levels."""
+        name, body = await self._run(request), await read_object(request)
+        deltas = body.get("deltas")
+        if body.keys() != {"deltas"} or not isinstance(deltas, list) or not 1 <= len(deltas) <= 5:
+            raise Refusal.INVALID("deltas must be a list of 1 to 5 levels")
+        levels = [parse_level(str(delta)) for delta in deltas]
+        summary = await run_in_threadpool(self.streams.summary, name)
+        config = (await run_in_threadpool(self.catalogue.details, name))["config"]
+        kind = check_kind(summary["kind"])
+        keys = all_forms()[kind].keys
+        stem = self.catalogue.free_name(name, [f"-{level:g}" for level in levels], self.making)
+        runs = {
+            check_name(f"{stem}-{level:g}"): other_levels(config, keys, level) for level in levels
+        }
+        await self._make(runs, kind)
+        made = [await run_in_threadpool(self.streams.summary, each) for each in runs]
+        return json_response({"runs": made}, 201)
 
     async def _why(self, request: Request) -> Response:
+        """Return the plan after a step; ask again for a while if other requests interrupt it."""
         name, step = await self._run(request), self._step(request)
-        return json_response(await self._ask(request, name, "why", step))
+        for attempt in count(1):
+            try:
+                return json_response(await self._ask(request, name, "why", step))
+            except RefusalError as refusal:
+                if refusal.code is not Refusal.ASK_AGAIN or attempt == MAX_INTERRUPTIONS:
+                    raise
+        raise AssertionError
 
     async def _way(self, request: Request) -> Response:
         name, step = await self._run(request), self._step(request)
@@ -245,15 +341,16 @@ class Server:
         return json_response(await self._ask(request, name, "way", step, cell))
 
     async def _events(self, request: Request) -> Any:
-        """Return the event stream of a run, or of the list of runs."""
-        if "id" not in request.path_params:
-            return self.streams.of_list()
-        name = await self._run(request)
-        last = request.headers.get("last-event-id") or request.query_params.get("from", "0")
-        return self.streams.of_run(name, parse_integer(last, "Last-Event-ID"))
+        """Return the stream of the runs in the query, and of the list if it asks for it."""
+        query = request.query_params
+        runs = watched(request.headers.get("last-event-id") or query.get("runs", ""))
+        listing = query.get("list") == "1"
+        if not (runs or listing):
+            raise Refusal.INVALID("name the runs as runs=NAME@STEP,…, or set list=1")
+        return self.streams.of(runs, listing)
 
     async def _create(self, request: Request) -> Response:
-        """Create and start a run, or a safe and an unsafe run in the same world."""
+        """Create and start a run or a pair in the same world, or create a mission."""
         body = await read_object(request)
         for key in body:
             if key not in ("kind", "name", "config"):
@@ -262,41 +359,67 @@ class Server:
         if config is not None and not isinstance(config, dict):
             raise Refusal.INVALID("the configuration is not a JSON object")
         stem = None if body.get("name") is None else check_name(body["name"])
-        pairs = request.url.path == "/api/pairs"
+        pairs = request.url.path == f"{API}/pairs"
         ends = [f"-{suffix}" for suffix in SUFFIXES] if pairs else [""]
-        stem = stem or self.catalogue.free_name(kind, ends, self.making)
+        mission = request.url.path == f"{API}/missions"
+        stem = stem or self.catalogue.free_name("mission" if mission else kind, ends, self.making)
         names = [check_name(f"{stem}{end}") for end in ends]
         configs = pair_of(kind, config or {}).values() if pairs else [config or {}]
-        await self._make(dict(zip(names, configs, strict=True)), kind)
+        await self._make(dict(zip(names, configs, strict=True)), kind, mission=mission)
         made = [await run_in_threadpool(self.streams.summary, name) for name in names]
         return json_response(dict(zip(SUFFIXES, made, strict=True)) if pairs else made[0], 201)
 
-    async def _make(self, runs: dict[str, dict[str, Any]], kind: str) -> None:
-        """Create and start all runs; if one can't be created, create none."""
+    async def _make(
+        self, runs: dict[str, dict[str, Any]], kind: str, *, mission: bool = False
+    ) -> None:
+        """Create and start all runs; if one can't be created, create none. Missions wait."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
                 raise Refusal.CONFLICT(f"a run named {name} already exists")
         self.making |= runs.keys()
         made: list[str] = []
         try:
+            size = sum(len(json.dumps(config)) for config in runs.values())
+            await self.jobs.check_room(len(runs), size)
             for name, config in runs.items():
-                await self.pool.ask("", "make", name, kind, config)
+                await self.pool.ask("", "make_mission" if mission else "make", name, kind, config)
                 made.append(name)
+            if not mission:
+                await self.jobs.start(*runs)
         except BaseException:
             for name in made:
                 await run_in_threadpool(self._remove, name)
             raise
         finally:
             self.making -= runs.keys()
-        for name in runs:
-            self.jobs.start(name)
+
+    async def _observe(self, request: Request) -> Response:
+        """Record a report of a mission."""
+        name, report = await self._run(request), await read_object(request)
+        return json_response(await self._ask(request, name, "observe", report), 201)
+
+    async def _mission(self, request: Request) -> Response:
+        """Return the next move, the way home or the status of a mission."""
+        name, what = await self._run(request), request.url.path.rpartition("/")[2]
+        found = await self._ask(request, name, "mission", what)
+        form = request.query_params.get("format", "json")
+        if what != "recall" or form == "json":
+            return json_response(found)
+        if form not in ("geojson", "gpx"):
+            raise Refusal.INVALID("the format must be json, geojson or gpx")
+        if found[form] is None:
+            raise Refusal.CONFLICT(found["why_no_gpx"])
+        if form == "geojson":
+            return json_response(found[form])
+        headers = {"Cache-Control": "no-store"}
+        return Response(found[form], 200, headers, "application/gpx+xml")
 
     async def _steer(self, request: Request) -> Response:
         """Pause or cancel a run after its current step, or resume it."""
         name = await self._run(request)
         verb = request.url.path.rpartition("/")[2]
         if verb == "resume":
-            self.jobs.start(name)
+            await self.jobs.start(name)
         else:
             await self.jobs.stop(name, "cancelled" if verb == "cancel" else "paused")
         return json_response(await run_in_threadpool(self.streams.summary, name))
@@ -304,11 +427,12 @@ class Server:
     async def _delete(self, request: Request) -> Response:
         """Delete a run that is not running."""
         name = await self._run(request)
-        self.jobs.forget(name)
+        await self.jobs.forget(name)
         used = await run_in_threadpool(self._remove, name)
         if not self.making:  # a run that is being created may use one of the uploads
             await run_in_threadpool(self.uploads.sweep, used)
         forgotten = asyncio.create_task(self.pool.ask(name, "forget", name))
+        self.pool.forget(name)
         self.forgetting.add(forgotten)  # keep a reference, since the task is not awaited
         forgotten.add_done_callback(self.forgetting.discard)
         return Response(status_code=204)
@@ -338,7 +462,7 @@ class Server:
         """Return the frame of the terrain of a configuration."""
         query = {name: parse_value(text) for name, text in request.query_params.items()}
         frame = await self.pool.ask("", "preview", query, gone=request.is_disconnected)
-        return frame_response(request, frame)
+        return await frame_response(request, frame)
 
     async def _upload(self, request: Request) -> Response:
         """Store an uploaded raster and return its description."""

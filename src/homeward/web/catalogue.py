@@ -23,7 +23,7 @@ from homeward.runs.fields import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
 from homeward.runs.log import LogFollower
-from homeward.runs.manifest import FORMAT
+from homeward.runs.manifest import MISSION_FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
 from homeward.web.uploads import name_of
@@ -95,6 +95,7 @@ class Catalogue:
         self.root = root.resolve()
         self._counters: dict[str, LogFollower] = {}
         self._turn = threading.Lock()  # several threads use the counters
+        self._summaries: dict[str, tuple[Any, dict[str, Any]]] = {}  # by name, with their seals
 
     def find(self, name: Any) -> Path:
         """Return the folder of a run; raise if it does not exist or contains links."""
@@ -130,6 +131,8 @@ class Catalogue:
         with self._turn:
             for gone in self._counters.keys() - set(found):
                 del self._counters[gone]
+            for gone in self._summaries.keys() - set(found):
+                self._summaries.pop(gone, None)
         return found
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
@@ -168,7 +171,33 @@ class Catalogue:
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, queue_state: QueueState | None = None) -> dict[str, Any]:
-        """Return the summary of a run as JSON values; a damaged run has an error."""
+        """Return the summary of a run as JSON values; a damaged run has an error.
+
+        The summary of a run that is not running is remembered until its files change.
+        """
+        seal = self._seal(name), queue_state
+        known = self._summaries.get(name)
+        if known is not None and known[0] == seal:
+            return dict(known[1])
+        found = self._checked_summary(name, queue_state)
+        if found["status"] not in ("running", "queued") and self._seal(name) == seal[0]:
+            self._summaries[name] = seal, found
+        return dict(found)
+
+    def _seal(self, name: str) -> tuple[Any, ...]:
+        """Return a value that changes with the files that a summary is made of."""
+        folder = os.path.join(self.root, name if NAME.fullmatch(str(name)) else "")
+        seen: list[Any] = [is_held(self.root / name / LOCK), self._other(name)]
+        for part in ("", CONFIG, MANIFEST, STEPS):
+            try:
+                found = os.lstat(os.path.join(folder, part))
+                seen.append((found.st_ino, found.st_size, found.st_mtime_ns))
+            except OSError:
+                seen.append(None)
+        return tuple(seen)
+
+    def _checked_summary(self, name: str, queue_state: QueueState | None) -> dict[str, Any]:
+        """Return the summary of a run, whatever its files contain."""
         try:
             found = self._summary(name, queue_state)
             json.dumps(found, allow_nan=False)
@@ -202,7 +231,7 @@ class Catalogue:
             damage = _damage(run, manifest, steps, fault)
             if damage is not None:
                 found, end, reason = "damaged", None, damage
-        explorer = config.get("explorer")
+        explorer = config.get("agent") or config.get("explorer")
         return {
             "id": name,
             "kind": kind,
@@ -215,6 +244,7 @@ class Catalogue:
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
+            **outcome_of(folder, kind, found),
             "why": None if end is None else why_ended(end, manifest.steps),
             "error": reason,
             "created": manifest.created,
@@ -233,13 +263,19 @@ class Catalogue:
 
     def pair(self, name: str) -> str | None:
         """Return the name of the other run of a pair in the same world; None if there is none."""
-        stem, dash, suffix = name.rpartition("-")
-        other = f"{stem}-{'unsafe' if suffix == 'safe' else 'safe'}"
-        if dash and suffix in SUFFIXES:
+        other = self._other(name)
+        if other is not None:
             with suppress(RefusalError):
                 self._folder(other)
                 return other
         return None
+
+    def _other(self, name: str) -> str | None:
+        """Return the name of the other run of a pair; None if there is no such folder."""
+        stem, dash, suffix = name.rpartition("-")
+        other = f"{stem}-{'unsafe' if suffix == 'safe' else 'safe'}"
+        known = dash and suffix in SUFFIXES and os.path.lexists(self.root / other / CONFIG)
+        return other if known else None
 
 
 def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
@@ -248,6 +284,19 @@ def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
     if queue_state is None or not (stopped or queue_state.state in ("queued", "going")):
         return str(status)
     return {"going": "running", "refused": "failed"}.get(queue_state.state, queue_state.state)
+
+
+def outcome_of(folder: Path, kind: str, status: str) -> dict[str, Any]:
+    """Return what became of the explorer of a finished run, as keys of its summary."""
+    unknown: dict[str, Any] = dict.fromkeys(("outcome", "trapped", "seen"))
+    if status != "finished" or kind not in kind_names():
+        return unknown
+    find = find_kind(kind).outcome
+    found = {} if find is None else find(folder)
+    if not found:
+        return unknown
+    outcome = "trapped" if found["stranded"] else "able_to_return"
+    return {"outcome": outcome, "trapped": found["trapped_at"], "seen": found["seen"]}
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
@@ -280,10 +329,10 @@ def _newer(folder: Path) -> str | None:
             format_ = read_json(folder / part)["format"]
         except (InvalidFileError, KeyError, TypeError):
             continue
-        if isinstance(format_, int) and format_ > FORMAT:
+        if isinstance(format_, int) and format_ > MISSION_FORMAT:
             return (
                 f"a newer version of Homeward made it: its {part} has format {format_}, but this "
-                f"version reads format {FORMAT}"
+                f"version reads formats up to {MISSION_FORMAT}"
             )
     return None
 
@@ -291,6 +340,6 @@ def _newer(folder: Path) -> str | None:
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
     empty = dict.fromkeys(("kind", "explorer", "delta", "seed", "place", "limit", "shape", "pair"))
-    empty |= dict.fromkeys(("end", "why", "created", "updated"))
+    empty |= dict.fromkeys(("end", "outcome", "trapped", "seen", "why", "created", "updated"))
     found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
     return {**empty, **found}

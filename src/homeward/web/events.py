@@ -1,7 +1,8 @@
-"""Server-sent events: new steps and status of a run, and changes of the list of runs.
+"""Server-sent events: new steps and status of runs, and changes of the list of runs.
 
-A stream polls the files while a client is connected. It begins after the step that the client
-names, so a client that reconnects misses nothing.
+One stream carries all that a client watches, since a browser opens only six connections to a
+server. It polls the files while the client is connected. The client names the runs with the step
+that it has of each, so one that reconnects misses nothing.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from homeward.web.catalogue import check_name
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.transport import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -25,7 +30,9 @@ if TYPE_CHECKING:
     from homeward.web.jobs import Jobs
 
 MAX_STREAMS = 64
-RUN_POLL_SECONDS, LIST_POLL_SECONDS = 0.1, 0.5
+MAX_WATCHED = 64  # runs of one stream
+POLL_SECONDS = 0.1
+LIST_TURNS = 5  # polls of the runs per poll of the list
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": \n\n"
 STATUS_KEYS = ("status", "place", "end", "error")
@@ -39,13 +46,9 @@ class Streams:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
         self.going, self.closing = 0, False
 
-    def of_run(self, name: str, last: int) -> EventStream:
-        """Return the stream of a run after step `last`."""
-        return EventStream(self, self._run(name, last), RUN_POLL_SECONDS)
-
-    def of_list(self) -> EventStream:
-        """Return the stream of the list of runs."""
-        return EventStream(self, self._list(), LIST_POLL_SECONDS)
+    def of(self, runs: Mapping[str, int], listing: bool = False) -> EventStream:
+        """Return the stream of runs, each after a step, and of the list if `listing`."""
+        return EventStream(self, self._events(dict(runs), listing))
 
     def summary(self, name: str) -> dict[str, Any]:
         """Return the summary of a run."""
@@ -69,49 +72,69 @@ class Streams:
         steps, _ = self.catalogue.count(name)
         return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
-    async def _run(self, name: str, last: int) -> AsyncIterator[str]:
-        """Yield the events of a run for each poll, then "" after each poll."""
-        seen: Any = None
-        sent: list[Any] | None = None
-        status = ""
-        while True:
-            polled = await run_in_threadpool(self._poll, name, seen)
-            if polled is None:
-                yield event("gone", {"id": name})
+    async def _events(self, runs: dict[str, int], listing: bool) -> AsyncIterator[str]:
+        """Yield the events of each poll, then "" after each poll; `runs` has the last steps."""
+        watches = {name: Watch(last) for name, last in runs.items()}
+        listed: dict[str, Any] | None = None
+        for turn in count():
+            for name, watch in list(watches.items()):
+                polled = await run_in_threadpool(self._poll, name, watch.revision)
+                if polled is None:
+                    del watches[name]
+                    yield event("gone", {"id": name}, watches)
+                    continue
+                for kind, data in watch.news(name, *polled):
+                    yield event(kind, data, watches)
+            if listing and turn % LIST_TURNS == 0:
+                now = await run_in_threadpool(self._list)
+                before = now if listed is None else listed
+                if now != listed:
+                    changed = [name for name in now if now[name] != before.get(name)]
+                    gone = [name for name in before if name not in now]
+                    yield event("runs", {"count": len(now), "changed": changed, "gone": gone})
+                listed = now
+            if not (watches or listing):
                 return
-            seen, summary, total = polled
-            status = status if summary is None else summary["status"]
-            if total != last:
-                first = last if total > last else 0  # the run was replaced
-                last = total
-                yield event("steps", {"from": first, "to": total, "status": status}, total)
-            if summary is not None and sent != [summary[key] for key in STATUS_KEYS]:
-                sent = [summary[key] for key in STATUS_KEYS]
-                yield event("status", {**summary, "steps": total}, total)
             yield ""
 
-    async def _list(self) -> AsyncIterator[str]:
-        """Yield the event of the list for each poll, then "" after each poll."""
-        seen: dict[str, Any] | None = None
-        while True:
-            stamps = await run_in_threadpool(self.catalogue.stamps)
-            now = {name: (stamp, self.jobs.queue_state(name)) for name, stamp in stamps}
-            before = now if seen is None else seen
-            changed = [name for name in now if now[name] != before.get(name)]
-            gone = [name for name in before if name not in now]
-            if now != seen:
-                seen = now
-                yield event("runs", {"count": len(now), "changed": changed, "gone": gone})
-            yield ""
+    def _list(self) -> dict[str, Any]:
+        """Return a value of each run that changes with the run or with its place in the queue."""
+        stamps = self.catalogue.stamps()
+        return {name: (stamp, self.jobs.queue_state(name)) for name, stamp in stamps}
+
+
+@dataclass(slots=True)
+class Watch:
+    """What a stream has told of a run."""
+
+    last: int  # step
+    revision: Any = None
+    status: str = ""
+    sent: list[Any] | None = None
+
+    def news(
+        self, name: str, revision: Any, summary: dict[str, Any] | None, total: int
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the events of a poll: name and data."""
+        self.revision = revision
+        if summary is not None:
+            self.status = summary["status"]
+        if total != self.last:
+            first = self.last if total > self.last else 0  # the run was replaced
+            self.last = total
+            yield "steps", {"id": name, "from": first, "to": total, "status": self.status}
+        if summary is not None and self.sent != [summary[key] for key in STATUS_KEYS]:
+            self.sent = [summary[key] for key in STATUS_KEYS]
+            yield "status", {**summary, "steps": total}
 
 
 class EventStream(StreamingResponse):
     """One stream; it counts as open from its creation until it ends."""
 
-    def __init__(self, streams: Streams, polls: AsyncIterator[str], pause: float) -> None:
+    def __init__(self, streams: Streams, polls: AsyncIterator[str]) -> None:
         if streams.going >= streams.most:
             raise Refusal.BUSY(f"{streams.most} streams are open, the maximum; close one first")
-        self.streams, self.events = streams, self._paced(polls, pause)
+        self.streams, self.events = streams, self._paced(polls)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(self.events, 200, headers, "text/event-stream")
         streams.going += 1
@@ -123,7 +146,7 @@ class EventStream(StreamingResponse):
         finally:
             self.streams.going -= 1
 
-    async def _paced(self, polls: AsyncIterator[str], pause: float) -> AsyncIterator[str]:
+    async def _paced(self, polls: AsyncIterator[str]) -> AsyncIterator[str]:
         """Yield events with a pause after each poll, and a comment after a long silence."""
         sent = time.monotonic()
         async for text in polls:
@@ -133,10 +156,24 @@ class EventStream(StreamingResponse):
             if self.streams.closing:
                 return
             if not text:
-                await asyncio.sleep(pause)
+                await asyncio.sleep(POLL_SECONDS)
 
 
-def event(name: str, data: dict[str, Any], number: int | None = None) -> str:
-    """Return the text of a server-sent event; its id is `number`, the last step."""
-    identity = "" if number is None else f"id: {number}\n"
+def event(name: str, data: dict[str, Any], watches: Mapping[str, Watch] | None = None) -> str:
+    """Return the text of a server-sent event; its id names the runs with their last steps."""
+    last = [] if watches is None else [f"{run}@{watch.last}" for run, watch in watches.items()]
+    identity = f"id: {','.join(last)}\n" if last else ""
     return f"event: {name}\n{identity}data: {json.dumps(data)}\n\n"
+
+
+def watched(text: str) -> dict[str, int]:
+    """Return the last step of each run in a text such as ``first@12,second@0``."""
+    parts = [part for part in text.split(",") if part]
+    if len(parts) > MAX_WATCHED:
+        raise Refusal.INVALID(f"one stream watches {MAX_WATCHED} runs at most")
+    found = {}
+    for part in parts:
+        name, _, last = part.partition("@")
+        check_name(name)
+        found[name] = parse_integer(last or "0", "the last step of a run")
+    return found

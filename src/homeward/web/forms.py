@@ -42,24 +42,28 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {"safe": {**config, **form.safe}, "unsafe": {**free, **form.unsafe}}
 
 
-def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
-    """Return a valid configuration from the page, with names of uploads replaced by paths."""
+def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config, list[str]]:
+    """Return a valid configuration from the page, and the keys whose files are uploads.
+
+    The names of uploads are replaced by paths.
+    """
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:
             raise Refusal.INVALID(f"{str(name)[:40]!r} can't be set for a {kind} run")
-    values = dict(config)
+    values, uploaded = dict(config), []
     for name in _lists(model):
         if isinstance(values.get(name), str):
             raise Refusal.INVALID(f"{name} must be a list here, not the name of a file")
     for name, known in form.files.items():
         if name in values and values[name] not in known:
             values[name] = path_of(values[name], name, known, root)
+            uploaded.append(name)
             values = {key: v for key, v in values.items() if key not in form.of_the_file}
     found: Config = checked(model, values, f"the configuration of a {kind} run")
     if form.check is not None:
         form.check(found)
-    return found
+    return found, uploaded
 
 
 def preview(query: Mapping[str, Any], root: Path) -> bytes:
@@ -69,7 +73,7 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
     for name in query:
         if name not in form.preview_keys:
             raise Refusal.INVALID(f"{name[:40]!r} does not change the terrain")
-    config = completed(kind, dict(query), root)
+    config, _ = completed(kind, dict(query), root)
     try:
         maps, facts = form.preview(config)
     except InvalidInputError as cause:

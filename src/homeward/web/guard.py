@@ -1,11 +1,16 @@
 """Access control, as ASGI middleware around the whole application.
 
-- The Host header must name this server, as a defence against DNS rebinding.
+- The Host header must name this server, as a defence against DNS rebinding. Its port may be that of
+  a tunnel.
 - A request that changes something must come from our own page. Its `Origin`, if present, must be
   ours, and it must have the header ``X-Homeward``, which a page of another origin can't send. A
   page of another site may not start computations either, although it could not read the answer.
-- If the server is not on loopback, a token is required: first in the address of the page, then in a
-  cookie.
+- The interface needs the token of the server, also on loopback, which other users of the machine
+  reach. A program sends the token. The page is opened once with the token in its address, and gets
+  a key in exchange: a keyed hash of the host and port that the browser sees. The key is not in a
+  cookie, since browsers send cookies to servers on all ports of a host. The page stores it where
+  only pages of its own host and port can read it, and sends it as a header, or as ``key`` in an
+  address that an image, a download or a stream needs. The files of the page are not secret.
 
 Every response has a content security policy: nothing from other origins, no inline scripts.
 """
@@ -14,6 +19,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -40,6 +46,7 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
 )
+NO_TOKEN = "open the page at the address that the server printed, which has the token"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -56,16 +63,15 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Middleware that passes only permitted requests to `app`.
 
-    The server listens on `host` and `port`. If there is a `token`, every request needs it.
+    The server listens on `host`. If there is a `token`, every request of the interface needs it.
     """
 
-    def __init__(self, app: ASGIApp, host: str, port: int, token: str | None = None) -> None:
-        self.app, self.port, self.token = app, port, token
+    def __init__(self, app: ASGIApp, host: str, token: str | None = None) -> None:
+        self.app, self.token = app, token
         self.hosts = {*LOOPBACK, host.lower(), f"[{host.lower()}]"}
         self.open = not is_loopback(host)
         if self.open:
             self.hosts.add(socket.gethostname().lower())
-        self.cookie = f"homeward-{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on and add the headers to its response."""
@@ -84,17 +90,18 @@ class Guard:
         refused = self.refusal(scope)
         if refused is not None:  # close the connection instead of reading the rest of the body
             response: Response = refusal_response(*refused, Connection="close")
-        elif self.is_token(_token_in_address(scope)):
-            cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-            headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
-            response = Response(None, 303, headers)
-        elif self.token is None or self.shows_token(scope):
+        elif self.token is not None and _opens(scope):
+            if self.is_token(_in_query(scope, "token")):
+                headers = {"Location": f"/#key={self.key(scope)}", "Cache-Control": "no-store"}
+                response = Response(None, 303, headers)
+            else:
+                response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)
+        elif self.token is None or _is_public(scope) or self.shows_token(scope):
             await self.app(scope, receive, guarded)
             return
         else:
-            sentence = "open the page at the address that the server printed, which has the token"
             headers = {"WWW-Authenticate": "Bearer"}
-            response = refusal_response(Refusal.NO_TOKEN, sentence, **headers)
+            response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN, **headers)
         await response(scope, receive, guarded)
 
     def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
@@ -122,7 +129,7 @@ class Guard:
         name, colon, port = host.lower().rpartition(":")
         if not colon or port.endswith("]"):
             name, port = host.lower(), "80"
-        if port != str(self.port):
+        if not re.fullmatch(r"[0-9]{1,5}", port):
             return False
         if name in self.hosts:
             return True
@@ -138,24 +145,38 @@ class Guard:
         """Return whether a text is the token; the comparison takes constant time."""
         return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
+    def key(self, scope: Scope) -> str:
+        """Return the key of the page at the host and port that its browser sees."""
+        host = _headers(scope, b"host")[0].lower()
+        return hmac.digest((self.token or "").encode(), f"page {host}".encode(), "sha256").hex()
+
     def shows_token(self, scope: Scope) -> bool:
-        """Return whether a request has the token in a header or a cookie."""
+        """Return whether a request has the token or the key of the page."""
+        given = [_in_query(scope, "key")] if scope["method"] in READS else []
         for value in _headers(scope, b"authorization"):
-            kind, _, given = value.partition(" ")
-            if kind.lower() == "bearer" and self.is_token(given.strip()):
-                return True
-        for value in _headers(scope, b"cookie"):
-            for part in value.split(";"):
-                name, _, given = part.strip().partition("=")
-                if name == self.cookie and self.is_token(given):
+            kind, _, shown = value.partition(" ")
+            if kind.lower() == "bearer":
+                given.append(shown.strip())
+                if self.is_token(given[-1]):
                     return True
-        return False
+        key = self.key(scope).encode()
+        return True in [hmac.compare_digest(each.encode(), key) for each in given]
 
 
-def _token_in_address(scope: Scope) -> str:
-    asked = scope["path"] == "/" and scope["method"] in READS
-    given = parse_qs(scope["query_string"].decode("latin-1")) if asked else {}
-    return str(given.get("token", [""])[0])
+def _opens(scope: Scope) -> bool:
+    """Return whether a request opens the page with a token in its address."""
+    return scope["path"] == "/" and scope["method"] in READS and bool(_in_query(scope, "token"))
+
+
+def _is_public(scope: Scope) -> bool:
+    """Return whether a request asks for a file of the page."""
+    path = str(scope["path"])
+    return path == "/" or path.startswith("/static/")
+
+
+def _in_query(scope: Scope, name: str) -> str:
+    given = parse_qs(scope["query_string"].decode("latin-1"))
+    return str(given.get(name, [""])[0])
 
 
 def _headers(scope: Scope, name: bytes) -> list[str]:

@@ -1,12 +1,15 @@
-"""The process that executes one run: ``python -m homeward.web.job FOLDER``.
+"""The process that executes one run: ``python -m homeward.web.job``.
 
-The server holds the other end of standard input. When the server closes it or dies, the run stops
-after its current step, as after Ctrl-C, and can be resumed. So a job never outlives its server.
+It imports and compiles what runs need, and then waits for the folder of a run: one line of JSON on
+standard input. So a small run starts at once. The server holds the other end of standard input.
+When the server closes it or dies, the run stops after its current step, as after Ctrl-C, and can be
+resumed. So a job never outlives its server.
 """
 
 from __future__ import annotations
 
 import _thread
+import json
 import os
 import sys
 import threading
@@ -20,6 +23,8 @@ DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
 """Exit codes: ended or stopped; error during the run; can't continue; another process writes it."""
 
 NICENESS = 5  # the page answers first; with 15, a run can wait for minutes on a busy machine
+POLITE_SECONDS = 10.0  # seconds after which a run gets a lower priority; small runs end before
+WARMING_STEPS = 2
 
 
 def watch(stop: threading.Event) -> None:
@@ -39,16 +44,43 @@ def lower_priority() -> None:
         group.write(str(NICENESS))
 
 
-def main(folder: str) -> int:
-    """Continue a run and return the exit code."""
-    lower_priority()
+def warm() -> None:
+    """Import the kinds, and take a few steps in memory, so that everything is compiled."""
+    from homeward.runs.config import checked
+    from homeward.runs.kind import find_kind, kind_names
+
+    for kind in map(find_kind, kind_names()):
+        for config in kind.demo.values():
+            explorer = kind.make(checked(kind.config, config, "the demo")).explorer()
+            for _ in explorer.explore(WARMING_STEPS):
+                pass
+
+
+def given_folder() -> str | None:
+    """Return the folder that the server sends; None if it closes the connection instead."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 1)
+        if not part:
+            return None
+        line += part
+    return str(json.loads(line))
+
+
+def main() -> int:
+    """Continue the run that the server names, and return the exit code."""
     keep_freed()
+    warm()
+    folder = given_folder()
+    if folder is None:
+        return DONE
     stop = threading.Event()
     threading.Thread(target=watch, args=(stop,), daemon=True).start()
     from homeward.errors import HomewardError, InfeasibleError
     from homeward.runs import BusyError, Run
     from homeward.runs.kind import kind_names
 
+    began, polite = time.monotonic(), False
     try:
         run = Run.open(folder)
         if run.kind not in kind_names():
@@ -60,6 +92,9 @@ def main(folder: str) -> int:
             for _ in steps:
                 if stop.is_set():
                     break
+                if not polite and time.monotonic() - began > POLITE_SECONDS:
+                    polite = True
+                    lower_priority()
     except KeyboardInterrupt:
         return DONE
     except BusyError:
@@ -77,6 +112,6 @@ def _report(error: Exception | str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1])
+    code = main()
     sys.stderr.flush()
     os._exit(code)  # the watching thread is blocked in a read

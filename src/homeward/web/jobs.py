@@ -1,22 +1,32 @@
 """The queue of runs that the server executes: start, pause, resume and cancel.
 
-Each run has its own process (`job`). A limited number of runs execute at the same time; the others
+Each run has its own process (`job`), started before it is needed, so that a small run need not wait
+for imports. A limited number of runs execute at the same time; the others
 wait in the queue. The queue is stored in a journal file, which is replaced as a whole. So a server
 that was killed continues its runs at its next start.
+
+A request changes the queue only after the journal was written: if the disk is full, the request is
+refused and nothing changed. What happens to a process is true whatever the disk says, so it changes
+the queue at once, and the journal catches up with the next change. A thread writes the journal, so
+that the event loop does not wait for the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from starlette.concurrency import run_in_threadpool
+
 from homeward.errors import HomewardError
 from homeward.files import read_json, replace_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.kind import kind_names
+from homeward.runs.run import CONFIG
 from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, QueueState, State
 from homeward.web.refusals import Refusal, told
@@ -28,13 +38,22 @@ JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
-"""The command without the folder of the run; ``-P`` prevents imports from the current folder."""
+"""The command of a process; ``-P`` prevents imports from the current folder."""
+
+SPARES = 2
+"""Maximum number of processes that wait for a run: enough for a pair."""
 
 STOP_SECONDS = 15.0
 """Seconds that a process may take to stop before it is killed; its run can still be resumed."""
 
+MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20
+"""Maximum number of waiting runs, and maximum bytes of their configurations together."""
+
 MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
 """Attempts to continue a run that another process is writing, and seconds between attempts."""
+
+Entry = tuple[State, str | None]
+"""State of a run in the queue, and why it could not be started."""
 
 logger = logging.getLogger("homeward")
 
@@ -42,18 +61,28 @@ logger = logging.getLogger("homeward")
 class Jobs:
     """The queue of runs and their processes."""
 
-    def __init__(self, catalogue: Catalogue, most: int, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        most: int,
+        command: tuple[str, ...] = COMMAND,
+        max_queued: int = MAX_QUEUED,
+        max_queued_bytes: int = MAX_QUEUED_BYTES,
+    ) -> None:
         self.catalogue, self.most, self.command = catalogue, most, command
+        self.max_queued, self.max_queued_bytes = max_queued, max_queued_bytes
         self.path: Path = catalogue.root / JOURNAL
-        self.entries: dict[str, tuple[State, str | None]] = {}  # in the order of the queue
+        self.entries: dict[str, Entry] = {}  # in the order of the queue
         self.revision = 0  # increases with every change
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.processes: dict[str, asyncio.subprocess.Process] = {}
+        self.spares: list[asyncio.subprocess.Process] = []  # they wait for a run
         self.closing = False
+        self._changing = asyncio.Lock()  # one change after another
 
-    def open(self) -> None:
+    async def open(self) -> None:
         """Continue from the journal; runs that were running go to the front of the queue."""
-        going: dict[str, tuple[State, str | None]] = {}
+        going: dict[str, Entry] = {}
         for name, state, error in _read(self.path):
             try:
                 ours = Run(self.catalogue.find(name)).kind in kind_names()
@@ -64,12 +93,20 @@ class Jobs:
             elif ours:  # another package's kind would import a module that the run names
                 self.entries[name] = state, error
         self.entries = going | self.entries
-        self._write()
-        self._turn()
+        await self._happened({})
+        await self._turn()
+
+    async def warm(self) -> None:
+        """Start the processes that wait for the first runs."""
+        while len(self.spares) < min(SPARES, self.most):
+            self.spares.append(await self._spare())
 
     async def close(self) -> None:
         """Stop all processes; in the journal their runs stay running."""
         self.closing = True
+        for process in self.spares:
+            _kill(process)
+            await process.wait()
         for process in self.processes.values():
             _hang_up(process)
         if self.tasks:
@@ -94,13 +131,38 @@ class Jobs:
         """Return the status of a run."""
         return str(self.catalogue.summary(name, self.queue_state(name))["status"])
 
-    def start(self, name: str) -> None:
-        """Add a run to the queue; a run that is being stopped continues after it has stopped."""
-        status = self.status(name)
+    async def check_room(self, more: int, size: int) -> None:
+        """Raise if `more` runs with configurations of `size` bytes do not fit into the queue."""
+        waiting = [name for name, (state, _) in self.entries.items() if state == "queued"]
+        if len(waiting) + more > self.max_queued:
+            raise Refusal.QUOTA(f"{len(waiting)} runs are waiting; {self.max_queued} may wait")
+        folders = [self.catalogue.root / name for name in waiting]
+        taken = await run_in_threadpool(lambda: sum(map(_config_bytes, folders)))
+        if taken + size > self.max_queued_bytes:
+            raise Refusal.QUOTA(
+                f"the configurations of waiting runs may take {self.max_queued_bytes:,} bytes "
+                f"together; {taken:,} are taken, and {size:,} more do not fit"
+            )
+
+    async def start(self, *names: str) -> None:
+        """Add runs to the queue; a run that is being stopped continues after it has stopped."""
+        async with self._changing:
+            for name in names:
+                await self._check_start(name)
+            await self.check_room(len(names), 0)
+            others = {name: entry for name, entry in self.entries.items() if name not in names}
+            await self._change({**others, **dict.fromkeys(names, ("queued", None))})
+        await self._turn()
+
+    async def _check_start(self, name: str) -> None:
+        """Raise if a run can't be added to the queue."""
+        status = await run_in_threadpool(self.status, name)  # reads the log
         entry = self._state(name)
         stopping = name in self.tasks and entry in ("paused", "cancelled")
         if status in ("running", "queued") and not stopping:
             raise Refusal.CONFLICT(f"{name} is already {status}")
+        if status == "waiting":
+            raise Refusal.CONFLICT(f"{name} is a mission, which goes on by reports")
         if status in ("finished", "damaged"):
             raise Refusal.CONFLICT(f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
@@ -108,28 +170,26 @@ class Jobs:
                 f"the page can't continue {name}, a run of another package's kind; use the command "
                 "line"
             )
-        self.entries.pop(name, None)  # to the end of the queue
-        self._note(name, "queued")
-        self._turn()
 
     async def stop(self, name: str, state: State) -> None:
         """Pause or cancel a run; it stops after its current step."""
-        self.catalogue.find(name)
-        entry = self._state(name)
-        if entry == "queued" or (entry == "paused" and state == "cancelled"):
-            self._note(name, state)
+        await run_in_threadpool(self.catalogue.find, name)
+        async with self._changing:
+            entry, task = self._state(name), self.tasks.get(name)
+            waits = entry == "queued" or (entry == "paused" and state == "cancelled")
+            if waits or entry == "going":
+                await self._change({**self.entries, name: (state, None)})
+        if waits:
             return
-        task = self.tasks.get(name)
         if entry != "going":
             if task is not None and entry == state:  # an earlier request asked for the same
                 await asyncio.wait([task])
                 return
             if task is not None:
                 raise Refusal.CONFLICT(f"{name} is already being stopped")
-            status = self.status(name)
+            status = await run_in_threadpool(self.status, name)
             whose = " in another process" if status == "running" else ""
             raise Refusal.CONFLICT(f"{name} is {status}{whose}")
-        self._note(name, state)
         if name in self.processes:  # otherwise `_process` stops it once it has started
             _hang_up(self.processes[name])
         if task is not None:
@@ -138,22 +198,24 @@ class Jobs:
                 _kill(self.processes[name])
                 await asyncio.wait([task])
 
-    def forget(self, name: str) -> None:
+    async def forget(self, name: str) -> None:
         """Remove a run from the queue before it is deleted; raise if it is running."""
-        status = self.status(name)
-        if status in ("running", "queued") or name in self.tasks:
-            raise Refusal.CONFLICT(f"{name} is {status}: cancel it first")
-        if self.entries.pop(name, None) is not None:
-            self._write()
+        async with self._changing:
+            status = await run_in_threadpool(self.status, name)
+            if status in ("running", "queued") or name in self.tasks:
+                raise Refusal.CONFLICT(f"{name} is {status}: cancel it first")
+            if name in self.entries:
+                await self._change({n: e for n, e in self.entries.items() if n != name})
 
-    def _turn(self) -> None:
+    async def _turn(self) -> None:
         """Start the next runs of the queue while fewer than the limit are running."""
-        for name, (state, _) in list(self.entries.items()):
-            if self.closing or len(self.tasks) >= self.most:
-                return
-            if state == "queued" and name not in self.tasks:
-                self._note(name, "going")
-                self.tasks[name] = asyncio.create_task(self._go(name))
+        async with self._changing:
+            for name, (state, _) in list(self.entries.items()):
+                if self.closing or len(self.tasks) >= self.most:
+                    return
+                if state == "queued" and name not in self.tasks:
+                    await self._happened({name: ("going", None)})
+                    self.tasks[name] = asyncio.create_task(self._go(name))
 
     async def _go(self, name: str) -> None:
         """Execute a run until it ends or is stopped."""
@@ -169,27 +231,40 @@ class Jobs:
         finally:
             self.processes.pop(name, None)
             self.tasks.pop(name, None)
-        try:
-            if not self.closing and self._state(name) == "going":
-                self._ended(name, code, words)
-            self._turn()
-        except HomewardError as error:  # the folder was deleted, or can't be written
-            logger.warning("%s: %s", name, told(error, self.catalogue.root))
+        if not self.closing:
+            async with self._changing:
+                if self._state(name) == "going":
+                    await self._ended(name, code, words)
+            await self._turn()
+
+    async def _take_spare(self) -> asyncio.subprocess.Process:
+        """Return a process that waits for a run, and start the next one."""
+        alive = [process for process in self.spares if process.returncode is None]
+        process = alive.pop(0) if alive else await self._spare()
+        self.spares = alive
+        if len(alive) < min(SPARES, self.most) and not self.closing:
+            self.spares.append(await self._spare())
+        return process
+
+    async def _spare(self) -> asyncio.subprocess.Process:
+        """Start a process that waits for a run."""
+        return await asyncio.create_subprocess_exec(
+            *self.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # the server handles Ctrl-C
+        )
 
     async def _process(self, name: str) -> tuple[int, str]:
         """Execute a run in a process; return exit code and last line of standard error."""
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *(*self.command, str(self.catalogue.root / name)),
-            stdin=pipe,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=pipe,
-            start_new_session=True,  # the server handles Ctrl-C
-        )
-        self.processes[name] = process
+        process = self.processes[name] = await self._take_spare()
+        assert process.stdin is not None
+        assert process.stderr is not None
         if self.closing or self._state(name) != "going":
             _hang_up(process)  # a request to stop arrived during the start
-        assert process.stderr is not None
+        else:
+            process.stdin.write(json.dumps(str(self.catalogue.root / name)).encode() + b"\n")
         said = b""
         while part := await process.stderr.read(4096):
             said = (said + part)[-4096:]
@@ -198,37 +273,69 @@ class Jobs:
         root = self.catalogue.root
         return code, told(lines[-1], root / name, root) if lines else ""
 
-    def _ended(self, name: str, code: int, words: str) -> None:
+    async def _ended(self, name: str, code: int, words: str) -> None:
         """Update the queue after the process of a run ended without a request to stop."""
-        try:
-            status: RunStatus | None = Run(self.catalogue.find(name)).status
-        except HomewardError:
-            status = None
+        status = await run_in_threadpool(self._recorded, name)
         if status in (RunStatus.FINISHED, RunStatus.FAILED, None):
-            self.entries.pop(name, None)
-            self._write()
+            await self._happened({name: None})
         else:
             reason = words or "its process died"
             if code == job.BUSY:
                 reason = "another process is writing it"
-            self._note(name, "refused", reason)
+            await self._happened({name: ("refused", reason)})
         if code != job.DONE:
             logger.warning("%s: %s", name, words or f"exit code {code}")
+
+    def _recorded(self, name: str) -> RunStatus | None:
+        """Return the status that a run recorded; None if the run was deleted."""
+        try:
+            return Run(self.catalogue.find(name)).status
+        except HomewardError:
+            return None
 
     def _state(self, name: str) -> State | None:
         return self.entries[name][0] if name in self.entries else None
 
-    def _note(self, name: str, state: State, error: str | None = None) -> None:
-        self.entries[name] = state, error
-        self._write()
+    async def _change(self, entries: dict[str, Entry]) -> None:
+        """Write the journal, then replace the queue; raise, with the queue unchanged, if it fails.
 
-    def _write(self) -> None:
+        The caller holds the lock.
+        """
+        try:
+            await run_in_threadpool(_write, self.path, entries)
+        except HomewardError as cause:
+            raise Refusal.QUOTA(told(cause, self.catalogue.root)) from cause
+        self.entries = entries
         self.revision += 1
-        runs = [
-            {"name": name, "state": state, "error": error}
-            for name, (state, error) in self.entries.items()
-        ]
-        replace_json(self.path, {"format": FORMAT, "runs": runs})
+
+    async def _happened(self, changes: dict[str, Entry | None]) -> None:
+        """Change the queue, then write the journal; if that fails, the next change writes it.
+
+        The caller holds the lock.
+        """
+        changed: dict[str, Entry | None] = {**self.entries, **changes}
+        self.entries = {name: entry for name, entry in changed.items() if entry is not None}
+        self.revision += 1
+        try:
+            await run_in_threadpool(_write, self.path, self.entries)
+        except HomewardError as error:
+            logger.warning("%s", told(error, self.catalogue.root))
+
+
+def _write(path: Path, entries: dict[str, Entry]) -> None:
+    """Replace the journal."""
+    runs = [
+        {"name": name, "state": state, "error": error} for name, (state, error) in entries.items()
+    ]
+    replace_json(path, {"format": FORMAT, "runs": runs})
+
+
+def _config_bytes(folder: Path) -> int:
+    """Return the size of the configuration of a run; 0 if it was deleted."""
+    try:
+        return (folder / CONFIG).stat().st_size
+    except OSError:
+        return 0
 
 
 def _hang_up(process: asyncio.subprocess.Process) -> None:

@@ -1,10 +1,11 @@
 """A pool of processes that compute for the server, so that its event loop never waits.
 
-All requests about a run go to the same process, which caches the run. If a process dies or exceeds
-its time limit, a new one replaces it, and the client gets an error. Any other request interrupts a
-request for a plan; its client should ask again, and the process caches the plans so far. If the
-system allows it, processes are forked from a process that has imported the modules, so that they
-start quickly.
+All requests about a run go to the same process, which caches the run; a new run goes to the process
+with the fewest runs, so that the two runs of a pair are computed side by side. If a process dies or
+exceeds its time limit, a new one replaces it, and the client gets an error. Any other request
+interrupts a request for a plan; its client should ask again, and the process caches the plans so
+far. If the system allows it, processes are forked from a process that has imported the modules, so
+that they start quickly.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import asyncio
 import multiprocessing
 import multiprocessing.forkserver
 import os
-import zlib
+import threading
+from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,7 @@ LIMIT = 120.0
 INTERRUPTIBLE = "why"
 """The request that other requests interrupt."""
 
+MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -68,7 +71,9 @@ class Worker:
         self.process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
+        self._sending = threading.Lock()  # two threads write to the connection
         self._doing = ""  # name of the current request
+        self._closing = False
         self._thread = ThreadPoolExecutor(1, "viewer")
 
     async def ask(
@@ -84,8 +89,7 @@ class Worker:
         """
         if self._doing == INTERRUPTIBLE != name:
             self._doing = ""
-            with suppress(OSError, AttributeError):
-                self._connection.send(STOP)  # type: ignore[union-attr]
+            await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
         async with self._turn:
             if gone is not None and await gone():
                 raise Refusal.INVALID("the client disconnected")
@@ -93,13 +97,20 @@ class Worker:
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
 
+    def _interrupt(self) -> None:
+        """Interrupt the current request."""
+        with self._sending, suppress(OSError):
+            if self._connection is not None:
+                self._connection.send(STOP)
+
     def _ask(self, name: str, arguments: tuple[Any, ...], limit: float) -> Any:
         """Send a request and return the answer; this runs in the thread of the worker."""
         if self.process is None or not self.process.is_alive():
             self._start()
         assert self._connection is not None
         try:
-            self._connection.send((name, arguments))
+            with self._sending:
+                self._connection.send((name, arguments))
             if not self._connection.poll(limit):
                 self._stop()
                 raise Refusal.TIMED_OUT(f"the answer took longer than {limit:g} s and was stopped")
@@ -108,7 +119,7 @@ class Worker:
             raise Refusal.INVALID("the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
-            raise Refusal.RESTARTING("the viewing process died; ask again") from cause
+            raise Refusal.RESTARTING("the viewing process died; send the request again") from cause
         if how == "refused":
             raise RefusalError(*answer)
         return answer
@@ -118,15 +129,18 @@ class Worker:
         prepare()
         context: Any = multiprocessing.get_context(METHOD)
         here, there = context.Pipe()
-        self.process = context.Process(target=self.target, args=(there, self.root), daemon=True)
-        self.process.start()
+        process = context.Process(target=self.target, args=(there, self.root), daemon=True)
+        process.start()
         there.close()
-        self._connection = here
+        self._connection, self.process = here, process
+        if self._closing:  # `close` may have looked before there was a process
+            process.kill()
 
     def _stop(self) -> None:
-        if self._connection is not None:
-            with suppress(OSError):
-                self._connection.close()
+        with self._sending:
+            if self._connection is not None:
+                with suppress(OSError):
+                    self._connection.close()
             self._connection = None
         if self.process is not None:
             self.process.kill()
@@ -135,6 +149,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process and the thread."""
+        self._closing = True
         process = self.process
         if process is not None:
             process.kill()  # the waiting thread notices it and returns
@@ -149,10 +164,23 @@ class Pool:
         self.limit = limit
         self.viewers = [Worker(root) for _ in range(processes)]
         self.maker = Worker(root)
+        self._viewer_of: OrderedDict[str, int] = OrderedDict()  # by run, the last used last
 
     def worker_of(self, run: str) -> Worker:
         """Return the process that answers for a run; "" means a preview or a new run."""
-        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)] if run else self.maker
+        if not run:
+            return self.maker
+        if run not in self._viewer_of:
+            taken = Counter(self._viewer_of.values())
+            self._viewer_of[run] = min(range(len(self.viewers)), key=lambda n: (taken[n], n))
+        self._viewer_of.move_to_end(run)
+        while len(self._viewer_of) > MAX_ASSIGNED:
+            self._viewer_of.popitem(last=False)
+        return self.viewers[self._viewer_of[run]]
+
+    def forget(self, run: str) -> None:
+        """Remove a deleted run."""
+        self._viewer_of.pop(run, None)
 
     async def ask(
         self,

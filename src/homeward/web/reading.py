@@ -37,6 +37,9 @@ QUIET = {
     "GDAL_CACHEMAX": "64",
 }
 SKIP = "GDAL_SKIP"
+RESTRICTED = "HOMEWARD_READING"
+"""Environment variable of the process that has few drivers; the user may have set `SKIP`."""
+
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.reading")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
@@ -171,8 +174,14 @@ def main(arguments: list[str]) -> dict[str, Any]:
     except RefusalError as refusal:
         return refused(refusal.sentence, refusal.code)
     except Exception as error:
-        line = str(error).replace(str(source), name).partition("\n")[0]
+        line = told(error, source, name)
         return refused(line[:400] or f"{name} can't be read")
+
+
+def told(error: Exception, source: Path, name: str) -> str:
+    """Return the first line of an error, with the client's name of the file and files beside it."""
+    line = str(error).partition("\n")[0].replace(str(source), name)
+    return line.replace(str(source.with_suffix("")), Path(name).stem)
 
 
 def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
@@ -182,12 +191,14 @@ def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
 
 if __name__ == "__main__":
     limit()
-    if SKIP not in os.environ:
+    if os.environ.get(RESTRICTED) != SKIP:
+        os.environ.pop(SKIP, None)
         try:
             others = ",".join(sorted(drivers() - set(DRIVERS)))
         except ImportError as error:
             sys.stdout.write(json.dumps(refused(str(error))))
             sys.exit(0)
         command = [*COMMAND, *sys.argv[1:]]
-        os.execve(sys.executable, command, {**os.environ, **QUIET, SKIP: others})
+        here = {**os.environ, **QUIET, SKIP: others, RESTRICTED: SKIP}
+        os.execve(sys.executable, command, here)
     sys.stdout.write(json.dumps(main(sys.argv[1:])))

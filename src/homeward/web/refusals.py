@@ -15,12 +15,13 @@ ABSOLUTE_FOLDERS = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
 """Pattern of the folders of an absolute path, which a client must not see."""
 
 MAX_SENTENCE_LENGTH = 500
+RETRY_SECONDS = {429: 1, 503: 0}
+"""Seconds after which a client may ask again, by HTTP status; 0 means at once."""
 
 
 class Refusal(StrEnum):
     """Why a request is refused; each code has an HTTP status."""
 
-    ASK_AGAIN = "ask_again", 202  # another request interrupted this one
     INVALID = "invalid", 400
     NO_TOKEN = "no_token", 401
     FORBIDDEN = "forbidden", 403
@@ -32,11 +33,22 @@ class Refusal(StrEnum):
     UNSUPPORTED = "unsupported", 415
     UNUSABLE = "unusable", 422
     NO_PIXEL_SIZE = "no_pixel_size", 422  # the client must give the pixel size of the raster
+    REPORT_FORMAT = "report_format", 400  # reports of missions, see `homeward.missions.Fault`
+    REPORT_POSITION = "report_position", 422
+    REPORT_NOT_ADVISED = "report_not_advised", 409
+    REPORT_TOO_RISKY = "report_too_risky", 409
+    REPORT_MEASUREMENT = "report_measurement", 422
+    REPORT_IMPOSSIBLE = "report_impossible", 422
+    REPORT_REPEATED = "report_repeated", 409
+    REPORT_CLOCK = "report_clock", 409
+    REPORT_NO_LOOK = "report_no_look", 409
     BUSY = "busy", 429
     FAILED = "failed", 500
+    ASK_AGAIN = "ask_again", 503  # another request interrupted this one
     RESTARTING = "restarting", 503
     TIMED_OUT = "timed_out", 504
     NO_MEMORY = "no_memory", 507
+    QUOTA = "quota", 507  # uploads or waiting runs take all the space that they may
 
     status: int
 

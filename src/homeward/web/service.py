@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
+from homeward.missions import Mission, ReportError
 from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
+from homeward.replay.events import events_of, temptations, trapped_at
+from homeward.replay.playback import glance_of, playback_of
 from homeward.replay.scene import actions_of
-from homeward.runs import Run
+from homeward.runs import BusyError, Run
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
 from homeward.web import forms
 from homeward.web.catalogue import ONLY_EARLIER_STEPS
+from homeward.web.differences import differences
+from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
 from homeward.web.frames import pack
 from homeward.web.refusals import Refusal, RefusalError, told
@@ -30,12 +35,16 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 MAX_REPLAYS = 3
+MAX_DRAWN_BYTES = 64 << 20  # of the layers that are remembered
+MAX_TRAP_CELLS = 500_000  # cells of a map up to which a trap is looked for while the run goes on
 LEARNING_SECONDS = 0.01  # seconds of computing beliefs between two polls for requests
 IDLE_SECONDS = 120.0  # seconds after the last request during which beliefs are computed
 WAIT_SECONDS = 0.25  # maximum seconds that an answer waits for the optional column `known`
 NO_MAP: dict[str, Any] = {
-    **dict.fromkeys(("home", "start", "shape", "cell")),
+    **dict.fromkeys(("home", "start", "shape", "cell", "transform", "crs")),
     **{name: [] for name in ("layers", "criteria", "actions")},
 }
 """Details of a run without maps."""
@@ -49,6 +58,8 @@ class ViewingService:
     def __init__(self, root: Path, interrupted: Callable[[], bool] = lambda: False) -> None:
         self.root, self.interrupted = root, interrupted  # returns whether another request waits
         self.replays: OrderedDict[str, Replay] = OrderedDict()
+        self.drawn: OrderedDict[tuple[str, int], dict[str, NDArray[Any]]] = OrderedDict()
+        self.missions: OrderedDict[str, Mission] = OrderedDict()
         self.asked = 0.0
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -72,6 +83,7 @@ class ViewingService:
         self.asked = time.monotonic()
         known = self.replays.pop(run, None)
         if known is None or not known.refresh():
+            self.do_forget(run)
             known = Replay(self.root / run)
         known.interrupted = self.interrupted
         self.replays[run] = known
@@ -101,10 +113,15 @@ class ViewingService:
         if replay.log.damage is not None:
             said = f"{replay.log.path.name}: {replay.log.damage}; {ONLY_EARLIER_STEPS}"
             found = {"status": "damaged", "steps": len(replay.log), "error": said}
-            found |= {"end": None, "why": None}
+            found |= dict.fromkeys(("end", "why", "outcome", "trapped", "seen"))
         if not has_map(replay):
             return {**NO_MAP, **found}
+        place = replay.kind.located
+        located = None if place is None else place(replay.run.load()[1])
         setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
+        trapped = self.trapped(replay)
+        if trapped is not None:
+            found |= {"outcome": "trapped", "trapped": trapped}
         homes = [getattr(criterion, "home", None) for criterion in setup.planner.criteria]
         home: Any = next((each for each in homes if each is not None), None)
         return {
@@ -114,10 +131,17 @@ class ViewingService:
             "start": replay.history.start,
             "shape": list(scene.shape),
             "cell": None if scene.cell is None else list(scene.cell),
+            "transform": None if located is None else list(located[0]),
+            "crs": None if located is None else located[1],
             "layers": scene.layers,
             "criteria": [criterion_facts(c) for c in setup.planner.criteria],
             "actions": actions_of(setup),
         }
+
+    def trapped(self, replay: Replay) -> int | None:
+        """Return the step after which no way home existed; None if the map is too large to say."""
+        rows, columns = replay.scene.shape
+        return trapped_at(replay) if rows * columns <= MAX_TRAP_CELLS else None
 
     def do_records(self, run: str, after: int, to: int | None) -> bytes:
         """Return the frame of the steps ``after < step <= to``."""
@@ -126,6 +150,7 @@ class ViewingService:
         last = total if to is None else min(to, total)
         first = min(after, last)
         columns = replay.log.columns(first, last)
+        facts: dict[str, Any] = {"known_at_start": None, "trapped": None}
         columns["plan_ms"] = read_times(replay.run.directory / TIMES, first, last)
         # Kinds without digests have small worlds, which are set up quickly.
         if has_map(replay) and (replay.is_set_up or not replay.kind.digests):
@@ -133,14 +158,41 @@ class ViewingService:
                 if replay.history.advance(last, WAIT_SECONDS):
                     known = replay.history.known[first + 1 : last + 1]
                     columns["known"] = np.array(known, np.float64)
+                facts = {"known_at_start": replay.history.known[0], "trapped": self.trapped(replay)}
             except InvalidFileError:
                 pass  # a request for a map will report the error
-        return pack(columns, step=last, total=total)
+        return pack(columns, step=last, total=total, **facts)
 
-    def do_fields(self, run: str, step: int, layers: tuple[str, ...]) -> bytes:
-        """Return the frame of map layers after a number of steps."""
+    def do_fields(
+        self, run: str, step: int, layers: tuple[str, ...], since: int | None = None
+    ) -> bytes:
+        """Return the frame of map layers after a number of steps.
+
+        If `since` is a step that the client has, and its layers are remembered here, a layer that
+        changed in few cells is sent as the indices of these cells, ``name.cells`` [n], and their
+        values [n].
+        """
         replay = self.mapped(run)
-        return pack(replay.layers(step, layers), step=step, total=len(replay.log))
+        before = {} if since is None else self.drawn.get((run, since), {})
+        maps, total = self.maps(replay, run, step, layers), len(replay.log)
+        facts: dict[str, Any] = {"scales": {name: replay.scale(name) for name in layers}}
+        if before.keys() >= set(layers):
+            maps, facts["since"] = differences(before, maps), since
+        return pack(maps, step=step, total=total, **facts)
+
+    def maps(
+        self, replay: Replay, run: str, step: int, layers: tuple[str, ...]
+    ) -> dict[str, NDArray[Any]]:
+        """Return layers after a step; those of the last steps are remembered."""
+        known = self.drawn.get((run, step), {})
+        missing = tuple(name for name in layers if name not in known)
+        if missing:
+            known = {**known, **replay.layers(step, missing)}
+        self.drawn[run, step] = known
+        self.drawn.move_to_end((run, step))
+        while len(self.drawn) > 2 and sum(map(_bytes, self.drawn.values())) > MAX_DRAWN_BYTES:
+            self.drawn.popitem(last=False)
+        return {name: known[name] for name in layers}
 
     def do_why(self, run: str, step: int) -> dict[str, Any]:
         """Return the plan after a step and its reasons, as JSON values."""
@@ -150,18 +202,79 @@ class ViewingService:
         """Return the path home from a cell, given the belief after a step, as JSON values."""
         return self.mapped(run).way(step, cell)
 
+    def do_timeline(self, run: str) -> dict[str, Any]:
+        """Return the events of a run; its temptations only once it has ended."""
+        replay = self.mapped(run)
+        found, complete = events_of(replay), replay.run.manifest.end is not None
+        if complete:
+            try:
+                found = sorted([*found, *temptations(replay)])
+            except InterruptedReplayError:
+                complete = False
+        facts = [event.facts() for event in found]
+        return {"events": facts, "trapped": trapped_at(replay), "complete": complete}
+
+    def do_glance(self, run: str) -> dict[str, Any]:
+        """Return a thumbnail and the outcome of a run; cached replays stay as they are."""
+        replay = self.replays.get(run)
+        if replay is None or not replay.refresh():
+            replay = Replay(self.root / run)
+        if not has_map(replay):
+            raise Refusal.NOT_FOUND("this kind of run has no map")
+        return glance_of(replay)
+
+    def do_playback(self, run: str, level: float | None) -> dict[str, Any]:
+        """Return a run as JSON values that can be played without the server."""
+        return playback_of(self.mapped(run), level)
+
+    def do_certificate(self, run: str) -> dict[str, Any]:
+        """Return the verdict on what a run claims."""
+        return certificate_of(self.root / run)
+
+    def do_way_file(self, run: str, step: int, suffix: str) -> bytes:
+        """Return the way home after a step as the content of a file."""
+        replay = self.mapped(run)
+        replay.at(step)
+        return way_home_file(replay.kind, self.root / run, step, suffix)
+
     def do_forget(self, run: str) -> None:
         """Remove a deleted run from the cache."""
         self.replays.pop(run, None)
+        self.missions.pop(run, None)
+        for key in [key for key in self.drawn if key[0] == run]:
+            del self.drawn[key]
 
-    def do_make(self, run: str, kind: str, config: dict[str, Any]) -> None:
-        """Create a run without steps."""
+    def mission(self, run: str) -> Mission:
+        """Return the mission of a run; raise if the run is not a mission."""
+        known = self.missions.pop(run, None)
+        try:
+            same = known is not None and known.run.manifest.created == known.created
+        except InvalidFileError:
+            same = False  # it was deleted
+        self.missions[run] = known if known is not None and same else Mission.open(self.root / run)
+        while len(self.missions) > MAX_REPLAYS:
+            self.missions.popitem(last=False)
+        return self.missions[run]
+
+    def do_mission(self, run: str, what: str) -> dict[str, Any]:
+        """Return the next move, the way home or the status of a mission."""
+        mission = self.mission(run)
+        return {"next": mission.next, "recall": mission.recall, "status": mission.status}[what]()
+
+    def do_observe(self, run: str, report: dict[str, Any]) -> dict[str, Any]:
+        """Record a report of a mission."""
+        return self.mission(run).observe(report)
+
+    def do_make(
+        self, run: str, kind: str, config: dict[str, Any], *, mission: bool = False
+    ) -> None:
+        """Create a run without steps, or a mission without reports."""
         target = self.root / run
         if target.exists():
             raise Refusal.CONFLICT(f"a run named {run} already exists")
-        complete = forms.completed(kind, config, self.root)
+        complete, uploaded = forms.completed(kind, config, self.root)
         try:
-            Run.create(target, kind, complete)
+            (Run.create_mission if mission else Run.create)(target, kind, complete, uploaded)
         except InvalidFileError as cause:
             code = Refusal.CONFLICT if target.exists() else Refusal.UNUSABLE
             raise RefusalError(code, told(cause, self.root)) from cause
@@ -170,8 +283,17 @@ class ViewingService:
         """Return the frame with the preview of a configuration."""
         return forms.preview(config, self.root)
 
+    def do_make_mission(self, run: str, kind: str, config: dict[str, Any]) -> None:
+        """Create a mission without reports."""
+        self.do_make(run, kind, config, mission=True)
+
     do_kinds = staticmethod(forms.schemas)
     do_examples = staticmethod(examples)
+
+
+def _bytes(maps: dict[str, NDArray[Any]]) -> int:
+    """Return the bytes of maps."""
+    return sum(layer.nbytes for layer in maps.values())
 
 
 def has_map(replay: Replay) -> bool:
@@ -186,17 +308,13 @@ def is_behind(replay: Replay) -> bool:
 
 def criterion_facts(criterion: Any) -> dict[str, Any]:
     """Return a criterion as JSON values."""
-    level = getattr(criterion, "delta", None)
     if hasattr(criterion, "home"):
-        home = criterion.home
-        place = {"current": "the current state", "start": "the start"}
-        where = place.get(home, home) if isinstance(home, str) else "one of the bases"
-        limit = f" within {criterion.steps} steps" if hasattr(criterion, "steps") else ""
-        return {"name": f"return to {where}{limit}", "kind": "return", "level": level}
+        home = criterion.home if isinstance(criterion.home, str) else "bases"
+        within = getattr(criterion, "steps", None)
+        return {"kind": "return", "level": criterion.delta, "home": home, "within": within}
     if hasattr(criterion, "allowed"):
-        return {"name": "stay inside the set", "kind": "stay", "level": level}
-    earned = getattr(criterion, "total", level)
-    return {"name": type(criterion).__name__, "kind": "earn", "level": earned}
+        return {"kind": "stay", "level": criterion.delta, "home": None, "within": None}
+    return {"kind": "earn", "level": criterion.total, "home": None, "within": None}
 
 
 def serve(connection: Connection, root: Path) -> None:
@@ -230,6 +348,7 @@ def serve(connection: Connection, root: Path) -> None:
 CODES: tuple[tuple[type[Exception], Refusal], ...] = (
     (NotRecordedError, Refusal.NOT_FOUND),
     (InterruptedReplayError, Refusal.ASK_AGAIN),
+    (BusyError, Refusal.BUSY),
     (InvalidFileError, Refusal.CONFLICT),
     (MissingExtraError, Refusal.UNUSABLE),
     (HomewardError, Refusal.INVALID),
@@ -239,6 +358,8 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
 
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
     """Return code and sentence for an exception; log it if it is unexpected."""
+    if isinstance(error, ReportError):
+        return Refusal(f"report_{error.code}"), told(error, root)
     for kind, code in CODES:
         if isinstance(error, kind):
             return getattr(error, "code", code), told(error, root)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
+import re
+import secrets
 import shutil
 import socket
+import stat
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -27,7 +31,8 @@ SHUTDOWN_SECONDS = 2  # maximum seconds for open connections to end when the ser
 MAX_CONNECTIONS = 512
 LEFTOVER_SECONDS = 3600.0  # age, in seconds, above which incomplete folders are deleted
 FAILED = (1, 3)  # uvicorn's exit codes if it can't start
-LOCK = ".serve.lock"
+LOCK, TOKEN = ".serve.lock", ".serve.token"
+TOKEN_FORM = re.compile(r"[\w-]{43}")
 
 
 def need_web() -> None:
@@ -96,6 +101,28 @@ def claimed(root: Path) -> Iterator[None]:
         yield
 
 
+def kept_token(root: Path) -> str:
+    """Return the token of a folder, so that open pages survive a restart of the server.
+
+    It is in a file that only its owner can read; a file that others can read or write is replaced.
+    """
+    path = root / TOKEN
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, encoding="ascii", errors="replace") as file:
+            found, kept = os.fstat(handle), file.read(200).strip()
+        private = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077
+        if private and found.st_uid == os.getuid() and TOKEN_FORM.fullmatch(kept):
+            return kept
+    token = secrets.token_urlsafe(32)
+    with refusing(path, "can't be written"):
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(token)
+    return token
+
+
 def serve(
     root: Path,
     listener: socket.socket,
@@ -112,7 +139,7 @@ def serve(
     from homeward.web.guard import Guard
 
     server = Server(root, Limits(jobs=jobs, warm=True))
-    app = Guard(server.app(), host, listener.getsockname()[1], token)
+    app = Guard(server.app(), host, token)
     config = uvicorn.Config(
         app,
         http=IdleTimeout,

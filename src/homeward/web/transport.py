@@ -6,16 +6,30 @@ import asyncio
 import hashlib
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from homeward.web.refusals import Refusal
+from homeward.web.refusals import RETRY_SECONDS, Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 MAX_BODY_BYTES = 8 << 20
+DOWNLOADS = {
+    ".csv": "text/csv; charset=utf-8",
+    ".geojson": "application/geo+json",
+    ".gpx": "application/gpx+xml",
+    ".json": "application/json",
+    ".kml": "application/vnd.google-earth.kml+xml",
+    ".md": "text/markdown; charset=utf-8",
+    ".png": "image/png",
+    ".tif": "image/tiff",
+}
+"""Media types of the files that can be downloaded, by suffix."""
+
 MAX_BODY_SECONDS = 30.0
 
 
@@ -33,6 +47,14 @@ def parse_value(text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text
+
+
+def parse_level(text: str) -> float:
+    """Return a safety level between 0 and 1 from a text."""
+    value = parse_value(text)
+    if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise Refusal.INVALID(f"level is {text[:40]!r}, expected a number from 0 to 1")
+    return float(value)
 
 
 async def read_object(request: Request) -> dict[str, Any]:
@@ -68,19 +90,34 @@ def json_response(value: Any, status: int = 200) -> JSONResponse:
 def refusal_response(code: Refusal, sentence: str, **headers: str) -> JSONResponse:
     """Return the response to a refused request."""
     headers = {"Cache-Control": "no-store", **headers}
+    if code.status in RETRY_SECONDS:
+        headers["Retry-After"] = str(RETRY_SECONDS[code.status])
     return JSONResponse({"error": sentence, "code": code}, code.status, headers)
 
 
-def frame_response(request: Request, frame: bytes) -> Response:
+async def frame_response(request: Request, frame: bytes) -> Response:
     """Return a frame as a response, or status 304 if the client has the frame."""
-    return tagged_response(request, frame, "application/octet-stream", "private, no-cache")
+    return await tagged_response(request, frame, "application/octet-stream", "private, no-cache")
 
 
-def tagged_response(request: Request, body: bytes, media_type: str, cache: str) -> Response:
+async def tagged_response(request: Request, body: bytes, media_type: str, cache: str) -> Response:
     """Return a body with its ETag, or status 304 if the client has the body."""
-    tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+    tag = await run_in_threadpool(tag_of, body)
     headers = {"ETag": tag, "Cache-Control": cache}
     known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
     if tag in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(body, 200, headers, media_type)
+
+
+def tag_of(body: bytes) -> str:
+    """Return the ETag of a body. A large body takes milliseconds, so not on the event loop."""
+    return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+
+
+def download(content: bytes, name: str) -> Response:
+    """Return the content of a file as a response that a browser saves under a name."""
+    media = DOWNLOADS.get(Path(name).suffix, "application/octet-stream")
+    disposition = f'attachment; filename="{name}"'  # the name has no other characters than `NAME`
+    headers = {"Cache-Control": "no-store", "Content-Disposition": disposition}
+    return Response(content, 200, headers, media)

@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
+
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
 from homeward.web.reading import COMMAND
@@ -31,6 +33,7 @@ FOLDER, TERRAIN, ABOUT = ".uploads", "terrain.tif", "about.json"
 PREFIX = "upload:"
 NUMBER = re.compile(r"[0-9a-f]{16}")
 MAX_UPLOAD_BYTES = 512 << 20
+MAX_STORED_BYTES = 8 << 30
 MAX_SILENT_SECONDS = 15.0  # maximum seconds without a byte of an upload
 MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
@@ -77,9 +80,11 @@ class Uploads:
         max_bytes: int = MAX_UPLOAD_BYTES,
         max_silent: float = MAX_SILENT_SECONDS,
         max_seconds: float = MAX_SECONDS,
+        max_stored: int = MAX_STORED_BYTES,
     ) -> None:
         self.folder = root / FOLDER
         self.max_bytes, self.max_silent, self.max_seconds = max_bytes, max_silent, max_seconds
+        self.max_stored = max_stored
         self._going = 0
 
     def open(self) -> None:
@@ -124,23 +129,45 @@ class Uploads:
         if self._going >= MAX_UPLOADS:
             raise Refusal.BUSY(f"{MAX_UPLOADS} uploads are in progress; wait for one to end")
         self._check_folder()
-        self.sweep()
         number = secrets.token_hex(8)
         part = self.folder / f"{number}{PART}"
         self._going += 1
         try:
-            part.mkdir(parents=True)
+            await run_in_threadpool(self._prepare, part, length or 0)
             source = part / f"sent{suffix}"
             await self._receive(source, body)
             about = await self._read(source, part / TERRAIN, name, pixel)
-            source.unlink()
             about = {"upload": f"{PREFIX}{number}", **about}
-            replace_json(part / ABOUT, about)
-            os.rename(part, self.folder / number)
+            await run_in_threadpool(self._keep, part, source, about)
             return about
         finally:
             self._going -= 1
-            shutil.rmtree(part, ignore_errors=True)
+            await run_in_threadpool(shutil.rmtree, part, ignore_errors=True)
+
+    def _prepare(self, part: Path, length: int) -> None:
+        """Delete old uploads and create the folder of a new one; raise if there is no room."""
+        self.sweep()
+        self._check_room(length)
+        part.mkdir(parents=True)
+
+    def _keep(self, part: Path, source: Path, about: dict[str, Any]) -> None:
+        """Replace a received file by its raster and description."""
+        source.unlink()
+        self._check_room(0)
+        replace_json(part / ABOUT, about)
+        os.rename(part, self.folder / part.name.removesuffix(PART))
+
+    def _check_room(self, more: int) -> None:
+        """Raise if `more` bytes do not fit beside the uploads that are stored."""
+        taken = 0
+        for file in self.folder.rglob("*"):
+            with suppress(OSError):  # deleted meanwhile
+                taken += file.lstat().st_size
+        if taken + more > self.max_stored:
+            raise Refusal.QUOTA(
+                f"uploads may take {self.max_stored / (1 << 20):g} MB together: delete runs that "
+                "use uploads, or wait a day for unused uploads to be deleted"
+            )
 
     async def _receive(self, path: Path, body: AsyncIterator[bytes]) -> None:
         """Write a body to a file within the limits of size and time."""
@@ -161,7 +188,7 @@ class Uploads:
                 if time.monotonic() > until:
                     sentence = f"the upload took longer than {self.max_seconds:g} s"
                     raise Refusal.INVALID(f"{sentence}; nothing was kept")
-                file.write(chunk)
+                await run_in_threadpool(file.write, chunk)
         if not size:
             raise Refusal.UNUSABLE("the upload is empty")
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid import figure
-from homeward.kinds.grid.figure import LIKED, WARNING, Panel, Scene, draw_panels, write_film
+from homeward.kinds.grid.figure import LIKED, WARNING, Panel, RunFilm, draw_panels, write_film
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import COLOURS, GROUND, INK, UNSEEN_COLOUR, WALL_COLOUR
 
@@ -213,7 +213,7 @@ def test_no_panels_are_refused() -> None:
 
 
 def test_a_film_uncovers_step_by_step_what_the_path_shows() -> None:
-    scene = Scene(panel(seen=GRID.walls, title="δ = 1"))
+    scene = RunFilm(panel(seen=GRID.walls, title="δ = 1"))
     seen = []
     for step, _ in enumerate(scene.frames()):
         tiles = colours(scene.film.figure.axes[0].collections[0])
@@ -235,7 +235,7 @@ def test_a_film_uncovers_step_by_step_what_the_path_shows() -> None:
 @pytest.mark.parametrize("shape", [(1, 2), (9, 7), (7, 13), (12, 50)])
 def test_the_sides_of_a_film_are_such_that_every_player_can_show_it(shape: tuple[int, int]) -> None:
     grid = HeightMap.random(shape, 0)
-    (frame,) = Scene(Panel(grid, grid.walls, [0])).frames()
+    (frame,) = RunFilm(Panel(grid, grid.walls, [0])).frames()
     assert frame.shape[0] % 16 == frame.shape[1] % 16 == 0
     assert frame.shape[2] == 3
 
@@ -248,7 +248,7 @@ def test_a_wall_fills_its_square() -> None:
 
 
 def test_a_frame_shows_the_ground_where_something_is_seen() -> None:
-    first, *_, last = Scene(panel(seen=GRID.walls)).frames()
+    first, *_, last = RunFilm(panel(seen=GRID.walls)).frames()
     ground = [int(GROUND[i : i + 2], 16) for i in (1, 3, 5)]
     assert (first == ground).all(axis=2).sum() < (last == ground).all(axis=2).sum()
 
@@ -273,11 +273,11 @@ def test_a_film_has_a_frame_for_every_step_and_is_the_same_every_time(
 def test_a_film_that_breaks_off_leaves_nothing_and_harms_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def frames(scene: Scene) -> Iterator[Any]:
+    def frames(scene: RunFilm) -> Iterator[Any]:
         yield np.zeros((32, 32, 3), np.uint8)
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(figure.Scene, "frames", frames)
+    monkeypatch.setattr(figure.RunFilm, "frames", frames)
     for kind in ("gif", "mp4"):
         old = tmp_path / f"old.{kind}"
         old.write_text("as it was")

@@ -90,7 +90,8 @@ def test_a_place_that_can_not_be_is_named(
 
 def test_the_window_has_its_first_and_last_rows_and_columns() -> None:
     config = checked(GridConfig, {"size": 4, "start": 5, "keep_in": [[1, 2], [0, 1]]}, "a grid")
-    inside = window_of(config, map_of(config))
+    grid = map_of(config)
+    inside = window_of(config, grid.shape, grid.start)
     assert inside is not None
     assert np.flatnonzero(inside).tolist() == [4, 5, 8, 9]
 
@@ -200,3 +201,26 @@ def test_a_run_that_is_left_and_taken_up_goes_the_same_way(
     assert kept["seen"].sum() >= kept["visited"].sum() > 1
     for name, field in whole.fields().items():
         assert np.array_equal(field, kept[name])
+
+
+def test_levels_and_climb_make_the_world_and_the_belief() -> None:
+    setup = make(GridConfig(size=5, levels=8, climb=3, seed=1))
+    belief: Any = setup.belief
+    assert (belief.climb, belief.prior.shape, setup.world.moves.success.mean()) == (  # type: ignore[attr-defined]
+        3,
+        (8,),
+        pytest.approx(belief.success.mean(), abs=0.2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"levels": 3, "climb": 3}, "every move works"),
+        ({"map": "1a6", "levels": 5}, "'6' is neither a height 1 to 5"),
+        ({"levels": 10}, "less than or equal to 9"),
+    ],
+)
+def test_levels_that_do_not_fit_are_refused(options: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        GridConfig(**options)

@@ -107,7 +107,7 @@ def test_what_is_no_text_is_refused() -> None:
         (np.zeros((0, 3), int), 0, "0 × 3 squares"),
         ([1, 2, 3], 0, r"shape \(3,\), expected \[r, c\]"),
         ([[1, 2], [3]], 0, "not an array"),
-        ([[1, 6]], 0, r"\(r=0, c=1\) is 6, outside -1..5"),
+        ([[1, 10]], 0, r"\(r=0, c=1\) is 10, outside -1..9"),
         ([[1], [0]], 0, r"\(r=1, c=0\) is 0"),
         ([[1.0, 2.0]], 0, "whole numbers"),
         ([[1, WALL]], 1, "the start s=1 is a wall"),
@@ -175,7 +175,7 @@ def test_the_start_is_never_a_wall_and_anywhere_or_where_it_is_wanted() -> None:
         ({"seed": "x"}, "the seed is 'x'"),
         ({"walls": 1.2}, "the fraction of walls is 1.2"),
         ({"walls": None}, "the fraction of walls is None"),
-        ({"prior": [0.5, 0.5]}, "the prior has 2 heights, expected 5"),
+        ({"prior": [0.1] * 10}, "the prior has 10 heights, expected 9 at most"),
         ({"prior": [0.5, 0.5, 0.2, 0.0, 0.0]}, "sums to 1.2"),
         ({"start": 9}, "the start is 9, outside 0..8"),
     ],
@@ -260,3 +260,19 @@ def test_what_is_believed_first_can_have_its_own_prior() -> None:
 def test_a_belief_that_is_none_is_refused(walls: Any, chance: Any, match: str) -> None:
     with pytest.raises(InvalidProblemError, match=match):
         CLIFF.belief(walls, chance=chance)
+
+
+def test_a_map_may_have_nine_levels_and_a_climb_of_its_own() -> None:
+    grid = HeightMap.from_text("19\n6c", levels=9, climb=3)
+    assert (grid.heights.tolist(), grid.climb, str(grid)) == ([[1, 9], [6, 3]], 3, "19\n6c")
+    assert grid.moves().success[3, 7] == 1.0  # west, from 3 to 6
+    assert HeightMap.from_text("19\n6c", levels=9).moves().success[3, 7] == 0.0
+    belief = grid.belief(prior=np.full(9, 1 / 9))
+    assert (belief.climb, belief.tables.mass.shape) == (3, (1, 9))
+    with pytest.raises(InvalidProblemError, match="the map has height 9, but the prior has 5"):
+        grid.belief()
+
+
+def test_a_drawn_map_has_the_levels_of_its_prior() -> None:
+    grid = HeightMap.random((9, 9), 0, prior=np.full(7, 1 / 7), climb=2)
+    assert (grid.heights.min(), grid.heights.max(), grid.climb) == (1, 7, 2)

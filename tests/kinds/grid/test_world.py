@@ -18,7 +18,6 @@ from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import (
     COLOURS,
-    ID,
     INK,
     PIXELS,
     UNSEEN_COLOUR,
@@ -174,7 +173,7 @@ def test_r_max_and_near_bayesian_explorers_take_the_same_path(delta: float | Non
 def test_gymnasiums_checker_has_nothing_to_say(
     options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_env(gymnasium.make(ID, **options).unwrapped)
+    check_env(gymnasium.make("homeward/HeightGrid-v0", **options).unwrapped)
     assert capsys.readouterr().err == ""
 
 
@@ -227,7 +226,7 @@ def test_each_reset_draws_a_new_map_and_a_seed_the_same() -> None:
         ({"grid": 5}, "the grid is 5"),
         ({"rows": 1, "columns": 1}, "two or more"),
         ({"walls": 2.0}, "fraction of walls"),
-        ({"prior": [1.0]}, "1 heights"),
+        ({"prior": [0.1] * 10}, "10 heights"),
         ({"render_mode": "opera"}, "render_mode is 'opera'"),
     ],
 )

@@ -14,13 +14,16 @@ from homeward.beliefs.heights import SHARP
 from homeward.errors import InvalidProblemError
 from homeward.kinds.rover.figure import (
     Frame,
-    Scene,
+    RunFilm,
     Span,
     TerrainPanel,
     colours_of,
+    draw_run,
     draw_terrain,
 )
 from homeward.plots.films import BLOCK, write_frames
+from homeward.replay import Replay
+from homeward.runs import Run
 from homeward.terrain import Cells
 
 if TYPE_CHECKING:
@@ -238,7 +241,7 @@ def test_a_film_shows_the_path_as_it_grows_and_what_became_known(tmp_path: Path)
     vague, sharp = np.full(SHAPE, 0.5), np.full(SHAPE, 0.005)
     frames = [Frame(0, on.mean, vague), Frame(3, on.mean, vague), Frame(7, on.mean, sharp)]
     out = tmp_path / "film.gif"
-    write_frames(Scene(panel(on, title="run", stranded=True)).pictures(frames), out, 12.0)
+    write_frames(RunFilm(panel(on, title="run", stranded=True)).pictures(frames), out, 12.0)
     with Image.open(out) as film:
         shown = [np.asarray(f.convert("RGB"), float) for f in ImageSequence.Iterator(film)]
     assert len(shown) == 3
@@ -250,7 +253,7 @@ def test_a_film_shows_the_path_as_it_grows_and_what_became_known(tmp_path: Path)
 
 def test_a_frame_shows_the_path_up_to_its_step() -> None:
     on = cells()
-    scene = Scene(panel(on))
+    scene = RunFilm(panel(on))
     frames = [Frame(step, on.mean, np.sqrt(on.variance)) for step in (0, 1, 7)]
     none, one, all_ = (
         int((shown[..., 2].astype(int) - shown[..., 0] > 40).sum())  # blue is the path alone
@@ -303,6 +306,21 @@ def test_a_film_shows_the_area_and_the_bases(tmp_path: Path) -> None:
     on = cells()
     frames = [Frame(0, on.mean, np.sqrt(on.variance))]
     for name, more in (("plain", {}), ("area", {"area": ((RING,),)}), ("bases", {"bases": [17]})):
-        film = Scene(panel(on, **more)).pictures(frames)
+        film = RunFilm(panel(on, **more)).pictures(frames)
         write_frames(film, tmp_path / f"{name}.gif", 12.0)
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 3
+
+
+def test_the_picture_of_a_finished_run_needs_no_step_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"rows": 100, "columns": 120, "cell": 20.0, "limit": 3}
+    run = Run.create(tmp_path / "one", "rover", given)
+    run.resume()
+    pictures = tmp_path / "fresh.png", tmp_path / "followed.png"
+    with monkeypatch.context() as patch:
+        patch.setattr(Replay, "at", None)
+        draw_run(run, pictures[0])
+    (run.directory / "summary.json").unlink()
+    draw_run(run, pictures[1])
+    assert pictures[0].read_bytes() == pictures[1].read_bytes()

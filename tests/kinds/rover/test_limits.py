@@ -12,6 +12,7 @@ from homeward.errors import InvalidInputError
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.outputs import distance_of
+from homeward.kinds.rover.summary import way_of
 from homeward.kinds.rover.way_home import write_ways
 from homeward.planning.explorer import End
 from homeward.replay import Replay
@@ -122,6 +123,13 @@ def test_the_way_home_of_every_step_takes_no_more_steps_than_allowed(tmp_path: P
     for feature in json.loads((tmp_path / "ways.geojson").read_text())["features"]:
         assert feature["properties"]["moves"] <= 7
         assert feature["properties"]["probability"] >= 0.5
+
+
+def test_the_probability_from_each_cell_says_that_no_limit_applies_to_it(tmp_path: Path) -> None:
+    text = (explored(tmp_path, distance=60.0).directory / "summary.md").read_text()
+    assert "the proven probability of a way back to the start of any length" in text
+    assert way_of(RoverConfig()) == "a way back to the start"
+    assert way_of(RoverConfig(back_within=9)).endswith("of any length")
 
 
 def test_a_forged_use_is_found(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.terrain.planetary import MARS, write_raster
 
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.files import read_json
+from homeward.kinds.outcome import FACTS
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, make, prior_of
 from homeward.kinds.rover.outputs import (
@@ -22,7 +23,7 @@ from homeward.kinds.rover.outputs import (
     return_bound,
     write_products,
 )
-from homeward.kinds.rover.summary import FACTS, command_of, summary_of
+from homeward.kinds.rover.summary import command_of, summary_of
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.solvers.reach import reached
@@ -133,6 +134,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "end": "steps",
         "steps": 25,
         "stranded": world.stranded,
+        "trapped_at": None,
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
         "cells_visited": len(set(states)),
         "seconds": session.seconds,

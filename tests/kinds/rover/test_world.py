@@ -17,7 +17,6 @@ from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.kinds.rover.world import (
     FOG,
-    ID,
     INK,
     PIXELS,
     ROCK,
@@ -237,7 +236,7 @@ def test_an_error_that_is_none_is_refused() -> None:
 def test_gymnasiums_checker_has_nothing_to_say(
     options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_env(gymnasium.make(ID, **options).unwrapped)
+    check_env(gymnasium.make("homeward/Rover-v0", **options).unwrapped)
     assert capsys.readouterr().err == ""
 
 

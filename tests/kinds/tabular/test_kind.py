@@ -70,6 +70,22 @@ def test_a_sampled_run_stopped_halfway_goes_on_the_same_way_and_is_planned_again
     assert not judged.refuted
 
 
+def test_the_summary_names_the_steps_that_were_taken_by_lot(tmp_path: Path) -> None:
+    config = {"world": "slippery lake", "prior": [10_000, 10_000, 10_000, 1], "limit": 60}
+    config |= {"confidence": 0.99, "worlds": 200, "delta": 0.95, "lots": True}
+    said = []
+    for seed in (4, 5):
+        run = Run.create(tmp_path / str(seed), "toytext", config | {"seed": seed})
+        run.resume()
+        chances = [record.holding["sampled"][0][3] for record in run.records()]
+        drawn = [n for n, chance in enumerate(chances, start=1) if chance < 1.0]
+        summary = (tmp_path / str(seed) / "summary.json").read_text()
+        assert ("Taken at random" in summary) is bool(drawn)
+        assert all(f"step {n} (probability {chances[n - 1]:.3g})" in summary for n in drawn)
+        said.append(bool(drawn))
+    assert said == [False, True]
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

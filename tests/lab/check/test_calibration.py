@@ -25,6 +25,7 @@ from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
     RUN_BELIEFS,
+    RUN_RULES,
     SETTINGS,
     Calibration,
     Outset,
@@ -357,13 +358,26 @@ def test_what_a_run_holds_at_the_recall_is_counted(
 ) -> None:
     found = calibrate_runs(belief, 0.9, 4, 0)
     assert found == calibrate_runs(belief, 0.9, 4, 0)
-    assert found.worlds == found.plans == 4
-    assert found.level == 0.9 <= found.bound < 1.0
-    assert found.holds
+    assert tuple(found) == RUN_RULES
+    for count in found.values():
+        assert count.worlds == count.plans == 4
+        assert count.level == 0.9 <= count.bound < 0.99
+        assert count.holds
     monkeypatch.setattr("lab.check.calibration.held_works", lambda *_: False)
     lost = calibrate_runs(belief, 0.9, 4, 0)
-    assert lost.home == 0
-    assert not lost.holds
+    assert all(count.home == 0 and not count.holds for count in lost.values())
+
+
+def test_a_run_is_recalled_while_its_way_home_looks_doubtful(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    works = iter((False, True))  # at the recall, and at the end
+    monkeypatch.setattr(
+        "lab.check.calibration._held_chance", lambda loop, _: 0.5 if loop.steps >= 2 else 1.0
+    )
+    monkeypatch.setattr("lab.check.calibration.held_works", lambda *_: next(works))
+    found = calibrate_runs("independent", 0.9, 1, 0)
+    assert [found[rule].home for rule in ("doubtful", "end")] == [0, 1]
 
 
 @pytest.mark.parametrize("setting", SETTINGS[4:], ids=lambda setting: str(setting.title))

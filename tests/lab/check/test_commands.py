@@ -72,8 +72,11 @@ def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> 
     }
     assert all(row["plans"] == 3 and row["worlds"] == 200 for row in answer["rows"])
     assert all(row["99% at least"] <= row["fraction"] for row in answer["rows"])
-    assert [(row["belief"], row["runs"]) for row in answer["runs"]] == [
-        (belief, 2) for belief in ("independent", "correlated", "unmapped")
+    assert [(row["belief"], row["δ"], row["recall"], row["runs"]) for row in answer["runs"]] == [
+        (belief, delta, rule, 2)
+        for belief in ("independent", "correlated", "unmapped")
+        for delta in (0.9, 0.7)
+        for rule in ("end", "doubtful")
     ]
     assert len(answer["naive"]) == 13
     assert not any(row["holds"] for row in answer["naive"][:11])
@@ -86,10 +89,10 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
         return calibration.Calibration(plans=1, worlds=100, home=50, level=0.9, bound=0.9)
 
     monkeypatch.setattr(calibration, "examine", broken)
-    monkeypatch.setattr(calibration, "calibrate_runs", broken)
+    monkeypatch.setattr(calibration, "calibrate_runs", lambda *_: {"end": broken()})
     result = CliRunner().invoke(app, ["check", "calibration", "--sampled", "0"])
     assert result.exit_code == 1
-    assert "29 of 29 claims are refuted" in result.stdout
+    assert "32 of 32 claims are refuted" in result.stdout
     assert "mean bound" in result.stdout
 
 

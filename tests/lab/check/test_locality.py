@@ -20,6 +20,10 @@ ROVER = {"ground": "mars", "delta": 0.9, "side": 8, "limit": 40}
         {**ROVER, "sensor": 1.5, "noise": 1e-4},
         {**ROVER, "sensor": 0.0, "noise": 1e-2},
         {**ROVER, "sensor": 5.0, "noise": 1e-4},
+        {**ROVER, "sensor": 2.0, "noise": 1e-4, "options": {"mast": 2.0}},
+        {**ROVER, "sensor": 1.5, "noise": 1e-4, "options": {"distance": 1000.0}},
+        {**ROVER, "sensor": 1.5, "noise": 1e-4, "options": {"back_within": 30}},
+        {**ROVER, "sensor": 1.5, "noise": 1e-4, "options": {"belief": "correlated"}},
         {"ground": "grid, walls .4", "delta": 0.9, "side": 8, "limit": 20},
     ],
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
-from tests.web.page.looking import STATIC, Looking, Site, opened, served
+from tests.web.page.looking import STATIC, Looking, Site, opened, served, site_of
 
 from homeward.runs import Run
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+FORGET = """() => Object.keys(localStorage).filter((name) => name !== "homeward.key")
+    .forEach((name) => localStorage.removeItem(name))"""
+"""Empties the storage, except for the key of the server."""
 
 ONE_PROCESS = "--renderer-process-limit=1"
 """All windows on one server share a process, so that only the first has to start it."""
@@ -57,7 +61,7 @@ def site(
     for name, kind, config in request.module.RUNS:
         Run.create(root / name, kind, config).resume()
     with served(root) as (address, _):
-        yield Site(root, address.rstrip("/"))
+        yield site_of(root, address)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,8 @@ def look(windows: BrowserContext, site: Site) -> Iterator[Looking]:
         if other not in (anchor, looking.page):
             other.close()
     looking.leave()
-    anchor.evaluate("localStorage.clear()")
+    anchor.evaluate(
+        "Object.keys(localStorage).forEach(k => k.endsWith('.key') || localStorage.removeItem(k))"
+    )
     assert looking.errors == []
     assert looking.foreign == []

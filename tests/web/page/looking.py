@@ -66,13 +66,25 @@ class Site:
 
     root: Path
     address: str
+    token: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program sends to be let in."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+def site_of(root: Path, address: str) -> Site:
+    """Return the server at the address that it printed."""
+    there, token = address.split("/?token=")
+    return Site(root, there, token)
 
 
 @contextmanager
 def opened(browser: Browser, site: Site) -> Iterator[BrowserContext]:
     """Open a browser that was never here; its first window keeps the server's process going."""
     context = browser.new_context(viewport=SIZE, permissions=["clipboard-write", "clipboard-read"])
-    context.new_page().goto(f"{site.address}/api/about")
+    context.new_page().goto(f"{site.address}/?token={site.token}")
     yield context
     context.close()
 
@@ -116,6 +128,15 @@ class Looking:
         own = f"{there.scheme}://{there.netloc}" == self.site.address
         if not own and there.scheme not in ("blob", "data"):
             self.foreign.append(request.url)
+
+    def enter(self) -> None:
+        """Go to the page with the token, as one who follows the printed address."""
+        self.page.goto(f"{self.site.address}/?token={self.site.token}")
+
+    def get(self, path: str) -> Any:
+        """Return the answer of the interface to a request of a program."""
+        url = f"{self.site.address}/api/v1/{path}"
+        return self.page.request.get(url, headers=self.site.headers)
 
     def open(self, link: str = "") -> None:
         """Go to a view by its link, as one that was sent."""

@@ -99,7 +99,7 @@ class Map:
         across = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a)) / self.zoom
         reach = range(-10, 11)
         places = [a + part * (b - a) + pixel * across for part in parts for pixel in reach]
-        inked = orange(self.colours(places)).astype(float)
+        inked = home_green(self.colours(places)).astype(float)
         return np.array([sum(one) for one in np.split(inked, len(parts))])
 
 
@@ -114,10 +114,10 @@ def grey(colours: NDArray[np.float64]) -> NDArray[np.bool_]:
     return found
 
 
-def orange(colours: NDArray[np.float64]) -> NDArray[np.bool_]:
+def home_green(colours: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which colours are that of ways home."""
     red, green, blue = np.moveaxis(colours, -1, 0)
-    found: NDArray[np.bool_] = (red > 190) & (green > 50) & (green < 160) & (blue < 110)
+    found: NDArray[np.bool_] = (red < 90) & (green > 95) & (blue > 75) & (blue < green + 5)
     return found
 
 
@@ -132,7 +132,7 @@ def soon(look: Looking, check: Callable[[], bool]) -> None:
 def asked(look: Looking, path: str) -> Any:
     """Ask the server itself about a run; a viewer that is busy is asked again."""
     end = time.monotonic() + PATIENCE / 1000
-    while (answer := look.page.request.get(f"{look.site.address}/api/runs/{path}")).status != 200:
+    while (answer := look.get(f"runs/{path}")).status != 200:
         assert time.monotonic() < end, answer.text()
         time.sleep(0.1)
     return answer.json() if "json" in answer.headers["content-type"] else unpack(answer.body())[1]
@@ -201,7 +201,7 @@ def test_the_way_home_that_is_kept_is_dashed(look: Looking, site: Site) -> None:
     inner = np.linspace(0.35, 0.65, 40).tolist()
 
     def inked() -> list[float]:
-        return [float(orange(shown.along(edge, inner)).mean()) for edge in edges]
+        return [float(home_green(shown.along(edge, inner)).mean()) for edge in edges]
 
     soon(look, lambda: min(inked()) > 0.2)
     assert max(inked()) < 0.95  # between the dashes there is none
@@ -213,7 +213,7 @@ def test_home_is_marked_by_a_house(look: Looking, site: Site) -> None:
     shown = Map(look, SHAPE)
     near = [np.array([y, x]) for y in range(-6, 7) for x in range(-6, 7)]
     colours = shown.colours([shown.middle(home) + step / shown.zoom for step in near])
-    walls = orange(colours).mean()
+    walls = home_green(colours).mean()
     assert 0.1 < walls < 0.8
     assert (colours.min(axis=-1) > 240).mean() > 0.1  # white within
 

@@ -226,7 +226,7 @@ def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_o
     look.button("Send").click()
     look.sees("[data-upload]", "30 × 40 pixels of 5 × 5 m")
     expect(look.find('[role="alert"] .message')).to_have_count(0)
-    with look.page.expect_request("**/api/uploads/*") as request:
+    with look.page.expect_request("**/api/v1/uploads/*") as request:
         look.find("input[type=file]").set_input_files(own)
     assert "pixel" not in request.value.url
     look.sees("[data-upload]", "40 × 60 pixels of 10 × 10 m")
@@ -272,9 +272,9 @@ def test_a_start_stays_where_it_is_on_the_map(look: Looking) -> None:
     expect(row).to_have_value("11")
     expect(column).to_have_value("30")
     enough = {"status": 400, "json": {"error": "enough"}}
-    look.page.route("**/api/pairs", lambda route: route.fulfill(**enough))
+    look.page.route("**/api/v1/pairs", lambda route: route.fulfill(**enough))
     field(look, "Cell size").fill("20")
-    with look.page.expect_request("**/api/pairs") as request:
+    with look.page.expect_request("**/api/v1/pairs") as request:
         look.button("Start and watch").click()  # before the ground of the new cells has come
     sent: Any = request.value.post_data_json
     assert sent["config"]["start"] == [5, 15]

@@ -64,7 +64,7 @@ def percent(text: str) -> float:
 
 
 def why_of(look: Looking, name: str, step: int) -> dict[str, Any]:
-    answer = look.page.request.get(f"{look.site.address}/api/runs/{name}/steps/{step}/why")
+    answer = look.get(f"runs/{name}/steps/{step}/why")
     found: dict[str, Any] = answer.json()
     return found
 
@@ -105,6 +105,7 @@ SIGNS = {
     Verdict.WORTH_LESS: "= not worth more than the plan",
     Verdict.NOT_CHOSEN: "= safe, not chosen",
     Verdict.NO_SAFER: "≤ not safer",
+    Verdict.NOT_TAKEN: "· not chosen by the agent",
     Verdict.UNAVAILABLE: "– not available",
 }
 
@@ -294,9 +295,8 @@ def test_where_no_way_home_can_be_proven_it_says_so(look: Looking) -> None:
     assert why_of(look, "unsafe", UNSAFE_STEPS - 1)["way_home"] > 0.0
     expect(why).not_to_contain_text(lost)
     assert why_of(look, "safe", NEARLY)["way_home"] == pytest.approx(
-        look.page.request.get(
-            f"{look.site.address}/api/runs/safe/steps/{NEARLY}/way"
-            f"?cell={why_of(look, 'safe', NEARLY)['state']}"
+        look.get(
+            f"runs/safe/steps/{NEARLY}/way?cell={why_of(look, 'safe', NEARLY)['state']}"
         ).json()["bound"]
     )
 
@@ -362,6 +362,8 @@ def test_the_reasons_grey_only_after_a_while_of_waiting(look: Looking) -> None:
     at_once, soon, late = (float(part) for part in look.page.evaluate("() => window.seen"))
     assert (at_once, soon) == (1.0, 1.0)
     assert late == pytest.approx(0.62)
+    while not held:  # the map comes first
+        look.page.wait_for_timeout(50)
     held[0].continue_()
     look.explained(6)
     expect(why).to_have_css("opacity", "1")
@@ -384,9 +386,9 @@ def colours(look: Looking, width: int) -> tuple[np.ndarray[Any, Any], float]:
 
 
 KEYED = {
-    **{f"height {h + 1}": c for h, c in enumerate(("aab4f2", "a9d3a9", "dfc7a8", "f2aca6"))},
-    **{"height 5": "cfa3d6", "wall": "3a3f44", "not yet seen": "cfd2d5"},
-    **{"explorer": "0f6cb4", "path": "12283d", "way home and home": "e8590c"},
+    **{f"height {h + 1}": c for h, c in enumerate(("6b2f14", "a1511f", "cc7f3c", "e6ae6c"))},
+    **{"height 5": "f6dcb0", "wall": "3a3f44", "not yet seen": "cfd2d5"},
+    **{"explorer": "0f6cb4", "path": "12283d", "way home and home": "00806b"},
 }
 
 
@@ -410,7 +412,8 @@ def legend(look: Looking) -> Locator:
 def test_a_home_apart_from_the_explorer_has_its_mark_in_the_legend(look: Looking) -> None:
     look.open("#/run/safe?step=5")
     look.painted(5)
-    marks = ["explorer", "path so far", "start", "home", "way home"]
+    contour = "way home ≥ 0.9"
+    marks = ["explorer", "path so far", "start", "home", "way home", contour]
     expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
     expect(look.find(".legend .mark-home").first).to_be_visible()
     look.open("#/run/roaming?step=1")

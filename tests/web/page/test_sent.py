@@ -32,8 +32,8 @@ def sent(look: Looking) -> Sent:
         route.fulfill(status=409, content_type="application/json", body=json.dumps(REFUSED))
 
     look.allowed = ("409",)
-    look.page.route("**/api/runs", take)
-    look.page.route("**/api/pairs", take)
+    look.page.route("**/api/v1/runs", take)
+    look.page.route("**/api/v1/pairs", take)
     return found
 
 
@@ -51,7 +51,7 @@ def set_level(look: Looking, level: float) -> None:
     slider.press("Home")
     for _ in range(LEVELS.index(level)):
         slider.press("ArrowRight")
-    expect(look.find(".level b")).to_have_text(f"{level:g}")
+    expect(look.find(".level-number")).to_have_value(f"{level:g}")
 
 
 def alone(look: Looking) -> None:
@@ -161,3 +161,18 @@ def test_a_drawn_world_is_sent_with_its_level(look: Looking, sent: Sent) -> None
     assert sent == [
         ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta}}) for delta in (1, 0.85)
     ]
+
+
+def test_a_setting_without_a_place_of_its_own_comes_from_the_schema(
+    look: Looking, sent: Sent
+) -> None:
+    look.open("#/new")
+    alone(look)
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Discount", "0.95")
+    expect(look.page.get_by_label("Discount")).to_have_attribute("max", "1")
+    look.page.get_by_label("Correction").select_option("general")
+    submit(look, "Start and watch")
+    config = sent[-1][1]["config"]
+    assert (config["discount"], config["correction"]) == (0.95, "general")
+    assert "stay" not in config

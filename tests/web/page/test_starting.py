@@ -69,7 +69,7 @@ def test_the_level_is_said_in_words(look: Looking) -> None:
     slider.focus()
     for _ in range(3):
         look.page.keyboard.press("ArrowRight")
-    expect(look.find(".level b")).to_have_text("0.99")
+    expect(look.find(".level-number")).to_have_value("0.99")
     expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 100 such worlds")
     look.page.keyboard.press("End")
     expect(look.find("#level-meaning")).to_contain_text("in every possible world")
@@ -117,7 +117,7 @@ def test_an_area_of_a_terrain_is_sent_as_numbers(look: Looking) -> None:
     look.find("summary").filter(has_text="More criteria").click()
     area = look.page.get_by_label("Stay inside polygons")
     area.fill("0,0 9,0 9,9\n0,0 0,5 5,5 0,0")
-    with look.page.expect_request("**/api/runs") as request:
+    with look.page.expect_request("**/api/v1/runs") as request:
         look.button("Start and watch").click()
     first = [[0, 0], [9, 0], [9, 9], [0, 0]]
     second = [[0, 0], [0, 5], [5, 5], [0, 0]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import Looking, Site, served
+from tests.web.page.looking import Looking, Site, served, site_of
 
 from homeward.runs import Run
 from homeward.runs.log import from_line, to_line
@@ -59,7 +59,7 @@ def test_a_run_with_a_damaged_record_says_so_and_shows_what_is_left(
     row = look.find('tr[data-run="hurt"]')
     expect(row).to_contain_text("damaged")
     expect(row).to_contain_text(said)
-    expect(row.locator("td.num")).to_have_text(str(left))
+    expect(row.locator("td.num").first).to_have_text(str(left))
     row.get_by_role("link", name="hurt", exact=True).click()
     look.sees(".run-head .ended", "This run is damaged: ")
     look.sees(".run-head .ended", said)
@@ -80,6 +80,12 @@ def test_a_run_that_can_not_be_drawn_says_why(look: Looking, site: Site) -> None
     wrong = to_line(replace(record, next_state=record.next_state + 1))
     log.write_bytes(b"".join([wrong, *lines]))
     look.open("#/run/moved?step=3")
+    look.sees(".map-note", "steps.jsonl: step 1 ends in state")
+    look.open("#/run/moved?step=0")
+    look.sees(".count", "after 0 of")
+    expect(look.find(".map-note")).to_have_count(0)
+    for _ in range(3):
+        look.button("Next step").click()
     look.sees(".map-notes", "steps.jsonl: step 1 ends in state")
     look.sees(".map-notes", "The colours are those after 0 steps.")
     look.sees(".count", "after 3 of")
@@ -132,7 +138,7 @@ def test_a_finished_run_that_is_deleted_says_so_and_stays_usable(look: Looking, 
 def test_a_run_that_is_found_to_be_gone_by_asking_is_gone(look: Looking, site: Site) -> None:
     look.allowed = ("404", "409", "ERR_")
     folder = copied(site, "silent")
-    look.page.route("**/api/events", lambda route: route.abort())
+    look.page.context.route("**/api/v1/events?*", lambda route: route.abort())
     look.open("#/run/silent?step=4")
     look.painted(4)
     look.explained(4)
@@ -176,12 +182,12 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
     Run.create(root / "kept", "grid", {"size": 4, "seed": 1}).resume()
     context = browser.new_context()
     with served(root) as (address, server):
-        site = Site(root, address.rstrip("/"))
+        site = site_of(root, address)
         looks = [Looking(context.new_page(), site) for _ in range(2)]
         of_list, of_run = looks
         for look in looks:
             look.allowed = ("ERR_",)
-        of_list.open()
+        of_list.enter()
         of_list.sees('tr[data-run="kept"]')
         of_run.open("#/run/kept?step=0")
         of_run.painted(0)
@@ -194,7 +200,7 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
         of_run.page.keyboard.press("ArrowRight")
         of_run.sees(".map-notes", LOST)
     Run.create(root / "another", "grid", {"size": 4, "seed": 2})
-    port = address.rstrip("/").rpartition(":")[2]
+    port = site.address.rpartition(":")[2]
     with served(root, "--port", port):
         for look in looks:
             expect(look.find('[role="alert"] .message')).to_have_count(0)

@@ -141,10 +141,11 @@ def test_every_layer_can_be_shown_by_a_click_and_by_a_key(look: Looking, site: S
     look.open("#/run/meadow-safe?step=3")
     look.painted(3)
     layers = ["height", "uncertainty", "seen", "v", "bonus", "success", "visited", "truth"]
-    buttons = look.find(".segments button")
-    expect(buttons).to_have_count(len(layers))
-    for number, layer in enumerate(layers, start=1):
-        buttons.nth(number - 1).click()
+    expect(look.find(".segments button")).to_have_count(4)  # three layers, and more
+    look.button("More").click()
+    expect(look.find(".segments button")).to_have_count(len(layers) + 1)
+    for layer in layers:
+        look.find(f'.segments [data-layer="{layer}"]').click()
         look.painted(3, layer)
     for number, layer in enumerate(layers, start=1):
         look.page.keyboard.press(str(number))
@@ -224,8 +225,8 @@ def test_two_runs_are_compared_on_one_cursor(look: Looking, site: Site) -> None:
 
 def test_two_runs_are_chosen_from_the_list(look: Looking) -> None:
     look.open()
-    look.page.get_by_label("Compare meadow-unsafe").check()
-    look.page.get_by_label("Compare meadow-safe").check()
+    look.page.get_by_label("Select meadow-unsafe").check()
+    look.page.get_by_label("Select meadow-safe").check()
     look.page.get_by_role("link", name="Compare the two").click()
     look.sees('[data-run="meadow-safe"] .map canvas[data-step]')
     stages = look.find(".stage[data-run]")
@@ -476,11 +477,11 @@ def test_the_truth_is_in_colour_where_it_is_unseen_and_paler(look: Looking) -> N
 def test_layers_are_buttons_and_the_arrows_stay_with_time(look: Looking) -> None:
     look.open("#/run/meadow-safe?step=3")
     look.painted(3)
-    button = look.button("Way home")
+    button = look.button("Safe region")
     button.click()
     look.painted(3, "v")
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(look.button("Height")).to_have_attribute("aria-pressed", "false")
+    expect(look.button("Ground")).to_have_attribute("aria-pressed", "false")
     look.page.keyboard.press("ArrowRight")
     look.painted(4, "v")
 
@@ -583,6 +584,7 @@ VIEWS = {
     "#/runs": "tr[data-run]",
     "#/new": ".level",
     "#/draw": ".examples button:nth-child(3)",
+    "#/calloff": ".calloff-stage canvas",
     "#/stories": ".story",
     "#/compare/meadow-safe/meadow-unsafe?step=4": '.why[data-step="4"] .rose',
     "#/run/meadow-safe?step=4": '.why[data-step="4"] .rose',
@@ -610,12 +612,20 @@ def test_axe_finds_nothing_serious(look: Looking, theme: Any, views: list[str]) 
 def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking) -> None:
     look.open("#/stories")
     stories = look.find(".story")
-    expect(stories).to_have_count(3)
+    expect(stories).to_have_count(4)  # with the budget
     loop = stories.nth(2)
     expect(loop).to_contain_text("The average loop")
     expect(loop.locator("tbody td").nth(0)).to_have_text("1 ✓")
     expect(loop.locator("tbody td").nth(1)).to_have_text("0.010 ✕")
-    expect(loop.locator("svg")).to_have_count(2)
+    expect(loop.locator(".graphs svg")).to_have_count(2)
+    loop.get_by_role("button", name="Call it off").click()
+    expect(loop.locator(".walk-list")).to_contain_text("naive promises 100")
+    draws = loop.locator(".walk-list b").all_text_contents()
+    assert int(draws[0]) < 10
+    budget = stories.nth(3)
+    budget.locator("input").fill("100")
+    expect(budget).to_contain_text("left after 100: 0.133")
+    assert budget.locator(".hundred").first.locator("circle.home").count() < 35
 
 
 def test_plots_wait_for_the_first_picture_and_label_only_ticks(look: Looking, site: Site) -> None:

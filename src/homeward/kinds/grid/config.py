@@ -30,22 +30,28 @@ def _window(value: object) -> object:
 
 def _readable(text: str) -> str:
     """Return `text`; raise if it is not a map."""
-    from homeward.kinds.grid.maps import HeightMap
+    from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
 
-    HeightMap.from_text(text)
+    HeightMap.from_text(text, levels=MAX_LEVELS)
     return text
 
 
 class GridConfig(SafeConfig):
     """A grid world of heights, drawn from the seed or given as a map.
 
-    Each square has a height from 1 to 5. The explorer sees a height when it enters the square or a
-    neighbour. A move succeeds if it climbs by at most one. Any descent succeeds, and may be
-    impossible to climb back.
+    Each square has a height from 1 to 5, or to another number of levels. The explorer sees a height
+    when it enters the square or a neighbour. A move succeeds if it climbs by at most one level, or
+    as many as given. Any descent succeeds, and may be impossible to climb back.
     """
 
     size: Annotated[int, Field(ge=2, le=2000, description="Squares along each side.")] = 10
     walls: Annotated[float, Field(ge=0.0, le=1.0, description="Mean fraction of walls.")] = 0.2
+    levels: Annotated[
+        int, Field(ge=2, le=9, description="Number of different heights, from 1.")
+    ] = 5
+    climb: Annotated[
+        int, Field(ge=1, le=8, description="Largest rise of a move that works, in levels.")
+    ] = 1
     start: Annotated[
         Annotated[int, Field(ge=0)] | None,
         Field(description="The start, ROW,COL from 0; in a file, row·size + column."),
@@ -105,8 +111,13 @@ class GridConfig(SafeConfig):
     def _either(self) -> Self:
         if self.map is not None and self.start is not None:
             raise ValueError("a map defines its own start: remove start")
-        return self
+        if self.climb >= self.levels:
+            raise ValueError(
+                f"climb is {self.climb} with {self.levels} levels, so every move works: expected "
+                "less than the number of levels"
+            )
+        if self.map is not None:
+            from homeward.kinds.grid.maps import HeightMap
 
-    def has_no_criterion(self) -> bool:
-        """Return whether the explorer plans without any safety criterion."""
-        return self.explorer != "safe"
+            HeightMap.from_text(self.map, levels=self.levels)
+        return self

@@ -19,6 +19,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of, stranded_in
+from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import (
     GROUND,
     INK,
@@ -29,6 +30,7 @@ from homeward.kinds.grid.world import (
 )
 from homeward.plots.films import write_frames
 from homeward.plots.maps import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
+from homeward.replay import Replay
 from homeward.runs.config import checked
 from homeward.words import ENDS
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.kinds.grid.maps import HeightMap
     from homeward.runs import Run
 
 WARNING, LIKED = "#c4381d", "#1261b8"
@@ -81,6 +82,9 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
 
 def draw_run(run: Run, path: Path) -> None:
     """Write a picture of a run up to its last step."""
+    if run.is_mission:
+        draw_panels([_reported(run)], 1).savefig(path)
+        return
     config, world, states = _walk(run)
     end = run.manifest.end
     note = f"{world.seen.mean():.0%} seen in {len(states) - 1} steps"
@@ -88,6 +92,18 @@ def draw_run(run: Run, path: Path) -> None:
     known, stranded = world.seen | world.grid.walls, stranded_in(config, world)
     panel = Panel(world.grid, known, states, _title(config), note, stranded=stranded)
     draw_panels([panel], 1).savefig(path)
+
+
+def _reported(run: Run) -> Panel:
+    """Return the panel of a mission: of its map only what was reported is known."""
+    config = checked(GridConfig, run.config, str(run.directory / "config.json"))
+    replay = Replay(run.directory)
+    belief: Any = replay.at(len(replay.log)).belief
+    seen = belief.known != UNKNOWN
+    heights = np.where(seen, belief.known, LEVELS).reshape(belief.shape)
+    states = [replay.history.start, *replay.log.nexts]
+    note = f"{seen.mean():.0%} known after {len(replay.log)} steps"
+    return Panel(HeightMap(heights, states[0]), seen, states, _title(config), note)
 
 
 def film_run(run: Run, path: Path) -> None:
@@ -108,17 +124,19 @@ def _walk(run: Run) -> tuple[GridConfig, HeightGridWorld, list[int]]:
 
 
 def _title(config: GridConfig) -> str:
-    return f"safe at δ = {config.delta:g}" if config.explorer == "safe" else config.explorer
+    return (
+        f"safe at δ = {config.delta:g}" if config.explorer_name == "safe" else config.explorer_name
+    )
 
 
 def write_film(
     grid: HeightMap, path: Sequence[int], out: Path, *, fps: float = 8.0, title: str = ""
 ) -> None:
     """Write the film of a run, one frame per step, as .gif or .mp4, completely or not at all."""
-    write_frames(Scene(Panel(grid, grid.walls, path, title)).frames(), out, fps)
+    write_frames(RunFilm(Panel(grid, grid.walls, path, title)).frames(), out, fps)
 
 
-class Scene:
+class RunFilm:
     """A film of a run; each frame redraws only what changed.
 
     The mask `seen` of the panel marks the squares that are known before the first step.
@@ -239,12 +257,14 @@ def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
 def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
     """Write the legend of sizes, colours and marks below the panels."""
     square = partial(Line2D, [], [], ls="", marker="s", mew=0)
+    levels = max([LEVELS, *(int(p.grid.heights.max()) for p in panels)])
+    scale = LEVELS / levels  # so that more levels fit into the same width
     squares = [
-        (str(h) if h > 1 else f"height {h}", square(ms=15 * side_of(h), color=colour_of(h)))
-        for h in range(1, LEVELS + 1)
+        (str(h) if h > 1 else f"height {h}", square(ms=15 * scale * side_of(h), color=colour_of(h)))
+        for h in range(1, levels + 1)
     ]
     for word, value in (("unseen", UNKNOWN), ("wall", WALL)):
-        squares.append((word, square(ms=13, color=colour_of(value))))
+        squares.append((word, square(ms=13 * scale, color=colour_of(value))))
     signs = [("start", _mark("start", 9.0)), ("now", _mark("now", 8.0))]
     if any(panel.stranded for panel in panels):
         signs.append(("no way back to the start", _mark("lost", 6.0)))
@@ -254,7 +274,8 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
     if any(panel.taken is not None for panel in panels):
         signs.append(("move taken", Line2D([], [], color=LIKED, lw=2.0)))
     room = {"fontsize": 9.5, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.2}
-    draw_key(figure, squares, 0.44, **room)
+    size = max(7.5, 9.5 * scale)
+    draw_key(figure, squares, 0.44, **{**room, "fontsize": size, "columnspacing": 1.2 * scale**2})
     draw_key(figure, signs, 0.18, **room)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from homeward.beliefs import Reveal
 from homeward.beliefs.corrections import Correction
-from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.beliefs.levels import WALL
+from homeward.bonuses import Uncover
 from homeward.errors import InvalidInputError
 from homeward.files import replace_json
 from homeward.kinds import deferred
@@ -19,20 +20,29 @@ from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.scene import kept_layers, scene_of
 from homeward.kinds.grid.world import HeightGridWorld, write
-from homeward.kinds.outcome import account, check_start, conflict_at_end, is_stranded
+from homeward.kinds.outcome import (
+    FACTS,
+    account,
+    can_return,
+    check_start,
+    conflict_at_end,
+    is_stranded,
+    recorded_outcome,
+    trapped_at,
+)
 from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
-from homeward.runs.kind import MAX_CELLS, Form, Kind, Setup
+from homeward.runs.kind import MAX_CELLS, Form, Kind, Metrics, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from homeward.arrays import BoolArray
+    from homeward.arrays import BoolArray, FloatArray
     from homeward.beliefs import HeightBelief
-    from homeward.bonuses import Bonus
     from homeward.runs.kind import Ended
+    from homeward.worlds import World
 
 STEPS_PER_SQUARE = 20
 """Default step limit, as a multiple of the number of squares."""
@@ -40,37 +50,41 @@ STEPS_PER_SQUARE = 20
 MAX_TERMINAL_SQUARES = 60
 """Maximum width, in squares, of a grid shown in a terminal."""
 
-BONUSES: dict[str, type[Bonus]] = {
-    "safe": Uncover,
-    "uncover": Uncover,
-    "rmax": RMax,
-    "near-bayesian": NearBayesian,
-}
-
 
 def map_of(config: GridConfig) -> HeightMap:
     """Return the true map: the given one, or one drawn from the seed."""
     if config.map is not None:
-        return HeightMap.from_text(config.map)
-    shape = (config.size, config.size)
-    return HeightMap.random(shape, config.seed, walls=config.walls, start=config.start)
+        return HeightMap.from_text(config.map, levels=config.levels, climb=config.climb)
+    return HeightMap.random(
+        (config.size, config.size),
+        config.seed,
+        prior=uniform(config.levels),
+        walls=config.walls,
+        start=config.start,
+        climb=config.climb,
+    )
 
 
-def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
+def uniform(levels: int) -> FloatArray:
+    """Return the uniform prior [H] of heights."""
+    return np.full(levels, 1.0 / levels)
+
+
+def window_of(config: GridConfig, shape: tuple[int, int], start: int) -> BoolArray | None:
     """Return the mask [S] of the squares to keep in, or None; raise if the start is outside."""
     if config.keep_in is None:
         return None
     (top, bottom), (left, right) = config.keep_in
     said = f"the window to keep in, rows {top}:{bottom} and columns {left}:{right},"
-    rows, columns = grid.shape
+    rows, columns = shape
     if bottom < top or right < left:
         raise InvalidInputError(f"{said} is empty")
     if bottom >= rows or right >= columns:
         raise InvalidInputError(f"{said} is off the map of {rows} rows and {columns} columns")
-    inside = np.zeros(grid.shape, dtype=bool)
+    inside = np.zeros(shape, dtype=bool)
     inside[top : bottom + 1, left : right + 1] = True
-    if not inside.flat[grid.start]:
-        row, column = divmod(grid.start, columns)
+    if not inside.flat[start]:
+        row, column = divmod(start, columns)
         raise InvalidInputError(f"the start, row {row} and column {column}, is outside {said[:-1]}")
     return inside.ravel()
 
@@ -78,16 +92,21 @@ def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
 def make(config: GridConfig) -> Setup:
     """Return the setup of a run in a grid world."""
     grid = map_of(config)
-    for base in config.bases:
-        state_of(base, "a base", grid.shape, grid.walls, "a wall")
-    criteria = criteria_of(config, grid.shape[1], window_of(config, grid))
-    correction = Correction(config.correction) if criteria else None
-    bonus = BONUSES[config.explorer]()
-    planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
-    limit = STEPS_PER_SQUARE * grid.states if config.limit is None else config.limit
+    belief = grid.belief("known", prior=uniform(config.levels), stay=config.stay)
     world = HeightGridWorld(grid, stay=config.stay)
-    belief = grid.belief("known", stay=config.stay)
-    return Setup(planner, belief, world, limit, algorithm=config.algorithm, floor=config.floor)
+    return setup_of(config, belief, world, grid.start)
+
+
+def setup_of(config: GridConfig, belief: HeightBelief, world: World, start: int) -> Setup:
+    """Return the setup of a run in a world; `belief` knows its walls."""
+    for base in config.bases:
+        state_of(base, "a base", belief.shape, belief.known == WALL, "a wall")
+    criteria = criteria_of(config, belief.shape[1], window_of(config, belief.shape, start))
+    correction = Correction(config.correction) if criteria else None
+    planner = Planner(Uncover(), criteria, config.discount, correction, recall=config.recall)
+    limit = STEPS_PER_SQUARE * len(belief.known) if config.limit is None else config.limit
+    agent = config.explores_with()
+    return Setup(planner, belief, world, limit, agent=agent, floor=config.floor, seed=config.seed)
 
 
 def settle(config: GridConfig) -> GridConfig:
@@ -113,22 +132,37 @@ def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 
 
+def metrics(config: GridConfig, setup: Setup) -> Metrics:
+    """Return what a comparison measures: squares seen, and the way back in the true map."""
+    world = setup.world
+    assert isinstance(world, HeightGridWorld)
+    way_back = can_return(config, world.moves, world.grid.start, world.grid.shape[1])
+    return Metrics(
+        "% of squares seen",
+        lambda belief: 100.0 * float(world.seen.mean()),
+        lambda: float(way_back[world.state]),
+    )
+
+
 def products(ended: Ended) -> None:
     """Write ``summary.json``: the end, what was seen, and the bounds of the criteria."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, GridConfig)
     assert isinstance(world, HeightGridWorld)
+    grid = world.grid
+    path = [grid.start, *(record.next_state for record in ended.records())]
     facts = {
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
         "stranded": stranded_in(config, world),
+        "trapped_at": trapped_at(config, world.moves, path, grid.start, grid.shape[1]),
         "seen": float(world.seen.mean()),
         "reached": float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean()),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
         "why": ended.why,
     }
-    replace_json(ended.directory / "summary.json", facts)
+    replace_json(ended.directory / FACTS, facts)
 
 
 def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -173,13 +207,15 @@ GRID = Kind(
     fields=fields,
     settle=settle,
     products=products,
+    metrics=metrics,
     title="Grid world",
-    description="Squares with heights 1 to 5 that are seen from neighbouring squares, and walls.",
+    description="Squares with heights that are seen from neighbouring squares, and walls.",
     draw=deferred("homeward.kinds.grid.figure", "draw_run"),
     film=deferred("homeward.kinds.grid.figure", "film_run"),
     live=live,
     scene=scene_of,
     kept_layers=kept_layers,
+    outcome=recorded_outcome,
     shape=shape_of,
     demo={
         "demo-safe": {**DEMO_WORLD, "explorer": "safe", "delta": 0.9},
@@ -196,4 +232,5 @@ GRID = Kind(
         unsafe={"explorer": "uncover"},
         promises=SAFE_KEYS,
     ),
+    vehicle="homeward.kinds.grid.mission:GridVehicle",
 )

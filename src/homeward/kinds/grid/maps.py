@@ -2,14 +2,14 @@
 
 A map is written with one character per square::
 
-    1 2 ... 5   the height
+    1 2 ... 5   the height; up to 9 if a map has more levels
     # a wall, which can't be entered
-    a b ... e   where the explorer starts, on height 1, 2, ... 5
+    a b ... e   where the explorer starts, on height 1, 2, ... 5; up to i for 9
 
 For example, the lines ``11#`` and ``5b2`` are a grid of two rows and three columns; the start is in
 the middle of the second row, at height 2. States are row-major. From a square the explorer sees
 that square and its eight neighbours. It can step to a neighbour that is not a wall and at most one
-higher (see `HeightBelief`).
+higher, or at most `climb` (see `HeightBelief`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from homeward.beliefs.levels import (
     UNKNOWN,
     WALL,
     HeightBelief,
+    check_climb,
     check_prior,
     draw_heights,
     model_of_heights,
@@ -42,35 +43,55 @@ if TYPE_CHECKING:
 
     from homeward.models import Moves
 
-HEIGHTS = {str(height): height for height in range(1, LEVELS + 1)} | {"#": WALL}
-STARTS = {"abcde"[height - 1]: height for height in range(1, LEVELS + 1)}
+MAX_LEVELS = 9
+"""Largest number of different heights of a map: each is one digit."""
+
+STARTS = "abcdefghi"
+"""Letters of a start on height 1 to `MAX_LEVELS`."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeightMap:
-    """A start on a rectangle of at least two squares; each is a wall or has a height."""
+    """A map of at least two squares, each a wall or with a height, and a start on it.
 
-    heights: IntArray  # [rows, columns] 1 to 5, or WALL
+    Attributes
+    ----------
+    heights : [rows, columns] array of int
+        Heights from 1 to 9, or WALL.
+    start : int
+        State of the start: row·columns + column.
+    climb : int
+        Largest rise of a move that works, in levels.
+    """
+
+    heights: IntArray
     start: int
+    climb: int = 1
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
         shape = shape_of(self.heights, "the heights of a map", "rc", error)
-        heights = indices(self.heights, "the height", shape, (WALL, LEVELS + 1), "rc", error)
+        heights = indices(self.heights, "the height", shape, (WALL, MAX_LEVELS + 1), "rc", error)
         if heights.size < 2:
             raise error(f"a map of {shape[0]} × {shape[1]} squares, expected two or more")
         if not heights.all():
             row, column = (int(i) for i in np.argwhere(heights == UNKNOWN)[0])
-            raise error(f"the height (r={row}, c={column}) is 0, expected 1 to {LEVELS} or {WALL}")
+            raise error(f"the height (r={row}, c={column}) is 0, expected 1 or more, or {WALL}")
         start = index(self.start, heights.size, "the start", error)
         if heights.flat[start] == WALL:
             raise error(f"the start s={start} is a wall")
+        check_climb(self.climb, error)
         object.__setattr__(self, "heights", heights)
         object.__setattr__(self, "start", start)
 
     @classmethod
-    def from_text(cls, text: str) -> HeightMap:
-        """Read a map with one character per square; surrounding whitespace is ignored."""
+    def from_text(cls, text: str, *, levels: int = LEVELS, climb: int = 1) -> HeightMap:
+        """Read a map with one character per square; surrounding whitespace is ignored.
+
+        Heights are from 1 to `levels`; a move climbs at most `climb`.
+        """
+        known = {str(height): height for height in range(1, levels + 1)} | {"#": WALL}
+        starts = {STARTS[height - 1]: height for height in range(1, levels + 1)}
         if not isinstance(text, str):
             raise InvalidFileError(f"a map is {text!r}, expected text")
         lines = text.splitlines()
@@ -84,14 +105,14 @@ class HeightMap:
             indent, number = len(line) - len(line.lstrip()), full[0] + n + 1
             for c, character in enumerate(row):
                 at = f"line {number}, column {indent + c + 1}"
-                if character not in HEIGHTS | STARTS:
+                if character not in known | starts:
                     raise InvalidFileError(
-                        f"{at}: {character!r} is neither a height 1 to {LEVELS}, "
-                        "nor a wall #, nor a start a to e"
+                        f"{at}: {character!r} is neither a height 1 to {levels}, "
+                        f"nor a wall #, nor a start a to {STARTS[levels - 1]}"
                     )
-                if character in STARTS and start is not None:
+                if character in starts and start is not None:
                     raise InvalidFileError(f"{at}: a second start {character!r}")
-                start = n * len(rows[0]) + c if character in STARTS else start
+                start = n * len(rows[0]) + c if character in starts else start
             if len(row) != len(rows[0]):
                 raise InvalidFileError(
                     f"line {number}, column {indent + min(len(row), len(rows[0])) + 1}: "
@@ -103,9 +124,11 @@ class HeightMap:
             )
         if start is None:
             raise InvalidFileError(
-                f"lines {full[0] + 1} to {full[-1] + 1}: no start; mark one by a letter a to e"
+                f"lines {full[0] + 1} to {full[-1] + 1}: no start; mark one by a letter a to "
+                f"{STARTS[levels - 1]}"
             )
-        return cls(np.array([[(HEIGHTS | STARTS)[c] for c in row] for row in rows]), start)
+        heights = np.array([[(known | starts)[c] for c in row] for row in rows])
+        return cls(heights, start, climb)
 
     @classmethod
     def random(
@@ -116,19 +139,20 @@ class HeightMap:
         prior: ArrayLike | None = None,
         walls: float = 0.0,
         start: int | None = None,
+        climb: int = 1,
     ) -> HeightMap:
         """Draw heights, walls and a start.
 
-        Heights have the distribution `prior` [5] or [S, 5], by default uniform. Each square except
-        the start is a wall with probability `walls`. By default the start is drawn uniformly. With
-        the same seed, `walls` changes neither heights nor start, and a larger fraction only adds
-        walls.
+        Heights have the distribution `prior` [H] or [S, H], by default uniform on 1 to 5. Each
+        square except the start is a wall with probability `walls`. By default the start is drawn
+        uniformly. With the same seed, `walls` changes neither heights nor start, and a larger
+        fraction only adds walls.
         """
         error = InvalidProblemError
         states = grid_size(shape, error)
         mass = check_prior(prior, states, error)
-        if mass.shape[-1] != LEVELS:
-            raise error(f"the prior has {mass.shape[-1]} heights, expected {LEVELS}")
+        if mass.shape[-1] > MAX_LEVELS:
+            raise error(f"the prior has {mass.shape[-1]} heights, expected {MAX_LEVELS} at most")
         if not 0.0 <= number(walls, "the fraction of walls", error) <= 1.0:
             raise error(f"the fraction of walls is {walls:g}, expected 0 to 1")
         if not isinstance(seed, np.random.Generator):
@@ -139,7 +163,7 @@ class HeightMap:
         start = drawn if start is None else index(start, states, "the start", error)
         blocked = rng.random(states) < walls
         blocked[start] = False
-        return cls(np.where(blocked, WALL, heights).reshape(shape), start)
+        return cls(np.where(blocked, WALL, heights).reshape(shape), start, climb)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -160,7 +184,7 @@ class HeightMap:
 
     def moves(self, stay: bool = True) -> Moves:
         """Return the true world as a deterministic model."""
-        return model_of_heights(self.shape, self.heights.ravel(), stay)
+        return model_of_heights(self.shape, self.heights.ravel(), stay, self.climb)
 
     def belief(
         self,
@@ -172,7 +196,8 @@ class HeightMap:
     ) -> HeightBelief:
         """Return the belief about the map before any observation.
 
-        Walls are known, or each square is a wall with probability `chance`.
+        Walls are known, or each square is a wall with probability `chance`. Heights have the
+        distribution `prior` [H] or [S, H]; by default it is uniform on 1 to 5.
         """
         if walls not in ("known", "prior"):
             raise InvalidProblemError(f"walls is {walls!r}, expected 'known' or 'prior'")
@@ -184,11 +209,17 @@ class HeightMap:
             )
         believed = self.walls.astype(np.float64) if walls == "known" else chance
         prior = check_prior(prior, self.states, InvalidProblemError)
-        return HeightBelief(self.shape, prior, believed, stay)
+        highest = int(self.heights.max())
+        if prior.shape[-1] < highest:
+            raise InvalidProblemError(
+                f"the map has height {highest}, but the prior has {prior.shape[-1]} heights: give "
+                "a prior of all heights"
+            )
+        return HeightBelief(self.shape, prior, believed, stay, climb=self.climb)
 
     def around(self, state: int) -> IntArray:
         """Return the indices of a square and its neighbours, ascending: those seen from it."""
-        return _around(*self.shape, index(state, self.states, "the state", InvalidProblemError))
+        return around(self.shape, index(state, self.states, "the state", InvalidProblemError))
 
     def seen_from(self, states: Iterable[int]) -> BoolArray:
         """Return the mask [S] of squares that are seen from at least one of `states`."""
@@ -222,17 +253,17 @@ class HeightMap:
         return not self.way_back[index(state, self.states, "the state", InvalidProblemError)]
 
     def __str__(self) -> str:
-        letters = {height: character for character, height in HEIGHTS.items()}
-        squares = [letters[height] for height in self.heights.ravel().tolist()]
-        squares[self.start] = "abcde"[self.heights.flat[self.start] - 1]
+        squares = ["#" if h == WALL else str(h) for h in self.heights.ravel().tolist()]
+        squares[self.start] = STARTS[self.heights.flat[self.start] - 1]
         width = self.shape[1]
         rows = ("".join(squares[i : i + width]) for i in range(0, self.states, width))
         return "\n".join(rows)
 
 
 @lru_cache(maxsize=1 << 16)
-def _around(rows: int, columns: int, state: int) -> IntArray:
+def around(shape: tuple[int, int], state: int) -> IntArray:
     """Return the indices of a square and its neighbours, ascending."""
+    rows, columns = shape
     row, column = divmod(state, columns)
     across = range(max(0, column - 1), min(columns, column + 2))
     down = range(max(0, row - 1), min(rows, row + 2))

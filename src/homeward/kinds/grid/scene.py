@@ -9,6 +9,7 @@ import numpy as np
 
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
+from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
 
 if TYPE_CHECKING:
@@ -21,20 +22,22 @@ if TYPE_CHECKING:
 
 def scene_of(setup: Setup) -> Scene:
     """Return the map layers of a run."""
-    belief, world = setup.belief, setup.world
-    prior, heights = belief.prior, world.grid.heights  # type: ignore[attr-defined]
-    seen = np.zeros(heights.size, dtype=bool)
+    belief: Any = setup.belief
+    world: Any = setup.world
+    prior, is_outside = belief.prior, isinstance(world, Outside)  # then the truth is not known
+    seen = np.zeros(len(belief.known), dtype=bool)
     mass = np.atleast_2d(prior)
     bits = -np.where(mass > 0.0, mass * np.log2(np.where(mass > 0.0, mass, 1.0)), 0.0)
     entropy = bits.sum(axis=1)  # [1] or [S]
-    values = [{"value": h, "title": f"height {h}"} for h in range(1, LEVELS + 1)]
+    levels = range(1, mass.shape[1] + 1)
+    values = [{"value": h, "title": f"height {h}"} for h in levels]
     values = [{"value": WALL, "title": "wall"}, *values]
 
     def known(moment: Any) -> Any:
         return moment.belief.known
 
     def place(state: int, steps: int) -> None:
-        world.state = state  # type: ignore[misc]
+        world.state = state
 
     def measure(observation: Any, belief: Any, before: float) -> float:
         """Return the fraction of all squares that are seen, walls included."""
@@ -45,7 +48,7 @@ def scene_of(setup: Setup) -> Scene:
     uncovers = isinstance(setup.planner.bonus, Uncover)
     return Scene(
         setup,
-        heights.shape,
+        belief.shape,
         [
             layer(
                 "height",
@@ -64,20 +67,22 @@ def scene_of(setup: Setup) -> Scene:
             ),
             mask_layer("seen", "Seen", "not yet seen", "seen", lambda m: known(m) != UNKNOWN),
         ],
-        [
+        []
+        if is_outside
+        else [
             layer(
                 "truth",
                 "True height",
                 None,
                 "categorical",
-                lambda m: heights.astype(np.float64),
+                lambda m: world.grid.heights.astype(np.float64),
                 categories=values,
             )
         ],
         ("squares that it would uncover", "squares") if uncovers else ("what is left to see", None),
         lambda m: known(m) == WALL,
         measure,
-        place,
+        None if is_outside else place,
     )
 
 
@@ -89,7 +94,7 @@ def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     known = fields["seen"] | (heights == WALL)
     return {
         "height": np.where(known, heights, np.nan),
-        "uncertainty": np.where(known, 0.0, math.log2(LEVELS)),
+        "uncertainty": np.where(known, 0.0, math.log2(max(LEVELS, float(heights.max())))),
         "seen": known,
         "visited": fields["visited"],
         "truth": heights,

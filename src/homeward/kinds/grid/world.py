@@ -1,18 +1,18 @@
 """The paper's grid world: heights are seen from neighbouring squares, and descents may be final.
 
-A move to one of eight neighbours succeeds if the destination is not a wall and at most one higher.
+A move to one of eight neighbours succeeds if the destination is not a wall and at most one higher,
+or as many levels as the map's `climb`.
 Any descent succeeds. If a move fails, the explorer stays where it is. The explorer sees the heights
 of its square and of its neighbours, without error.
 
 `HeightGridWorld` is the world for an `Explorer`. `HeightGridEnv` is the same world as a Gymnasium
-environment; importing this module registers it as ``homeward/HeightGrid-v0``.
+environment, ``homeward/HeightGrid-v0``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -20,18 +20,19 @@ from homeward.arrays import frozen, index
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, Reveal
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
-from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from homeward.arrays import BoolArray, IntArray
 
-ID = "homeward/HeightGrid-v0"
-
 UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
 COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
 """The paper's colours of heights 1 to 5: blue, green, brown, red, violet."""
+
+MORE_COLOURS = {6: "#9fd3d6", 7: "#e6d98c", 8: "#b9bccb", 9: "#e8b48a"}
+"""Colours of further heights: turquoise, yellow, grey, orange."""
 
 PIXELS = 24
 """Side of a square in a rendered frame, in pixels."""
@@ -99,6 +100,8 @@ class HeightGridEnv(MapEnv):
     stay
         Whether the first action is to stay; the moves to the eight neighbours follow, clockwise
         from N.
+    climb
+        Largest rise of a move that works, in levels.
     render_mode
         ``"rgb_array"``: pixels. ``"ansi"``: coloured text. ``"human"``: that text, printed.
     """
@@ -113,15 +116,18 @@ class HeightGridEnv(MapEnv):
         prior: ArrayLike | None = None,
         walls_known: bool = True,
         stay: bool = True,
+        climb: int = 1,
         render_mode: str | None = None,
     ) -> None:
         super().__init__(render_mode)
+        if climb != 1 and isinstance(grid, HeightMap):
+            raise InvalidProblemError("a HeightMap has a climb of its own: remove climb")
         if isinstance(grid, str):
-            grid = HeightMap.from_text(grid)
+            grid = HeightMap.from_text(grid, levels=MAX_LEVELS, climb=climb)
         elif grid is not None and not isinstance(grid, HeightMap):
             raise InvalidProblemError(f"the grid is {grid!r}, expected a HeightMap or its text")
         self._given = grid
-        self._drawn: dict[str, Any] = {"prior": prior, "walls": walls}
+        self._drawn: dict[str, Any] = {"prior": prior, "walls": walls, "climb": climb}
         self._shape = (rows, columns) if grid is None else grid.shape
         self._stay, self._walls_known = stay, walls_known
         first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
@@ -130,9 +136,14 @@ class HeightGridEnv(MapEnv):
         self.observation_space = spaces.Dict(
             {
                 "state": spaces.Discrete(first.states),
-                "heights": spaces.Box(WALL, LEVELS, self._shape, np.int8),
+                "heights": spaces.Box(WALL, self._top(first), self._shape, np.int8),
             }
         )
+
+    def _top(self, first: HeightMap) -> int:
+        """Return the greatest height that can be seen."""
+        prior = self._drawn["prior"]
+        return max(int(first.heights.max()), LEVELS if prior is None else np.shape(prior)[-1])
 
     def _begin(self, rng: np.random.Generator) -> None:
         grid = self._given
@@ -190,17 +201,15 @@ def write(known: IntArray, state: int) -> str:
 
 def colour_of(height: int) -> str:
     """Return the colour of a height, a wall or an unseen square."""
-    return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or COLOURS[height]
+    return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or (COLOURS | MORE_COLOURS)[
+        height
+    ]
 
 
 def side_of(height: int) -> float:
     """Return the drawn side of a square, as a fraction of its cell; it grows with the height."""
-    return 1.0 if height == WALL else 0.4 + 0.1 * height
+    return 1.0 if height == WALL else min(0.95, 0.4 + 0.1 * height)
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
-if ID not in gymnasium.registry:
-    gymnasium.register(ID, entry_point="homeward.kinds.grid.world:HeightGridEnv")

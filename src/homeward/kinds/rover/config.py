@@ -72,7 +72,7 @@ def _height_unit_of(value: Any) -> Any:
 
 
 def _kernel_of(value: Any) -> Any:
-    """Return a kernel that is written as text as three numbers."""
+    """Return a kernel as three numbers, also from text; raise if they are invalid."""
     if isinstance(value, list):
         value = tuple(value)
     if isinstance(value, str):
@@ -105,7 +105,8 @@ class RoverConfig(SafeConfig):
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
     terrain_seed: Annotated[int, Field(
-        ge=0, lt=2**63, description="Random seed of synthetic Mars.")] = 0
+        ge=0, lt=2**63, description="Random seed of synthetic Mars. In a comparison each world has "
+        "ground of its own, unless this is given.")] = 0
     terrain_sha256: Annotated[str | None, Field(
         description="Digest of the terrain's cells, filled in when a run is made."),
         Option(hidden=True)] = None
@@ -117,7 +118,7 @@ class RoverConfig(SafeConfig):
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
     height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
-        description="Unit of the raster's heights if it names none: m, ft, or its length in m."),
+        description="Unit of the heights if the raster has none: m, ft, or its length in m."),
         Option(unset="m")] = None
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
@@ -150,21 +151,21 @@ class RoverConfig(SafeConfig):
         "way from cell to cell; paper, the line between the cells' centres."),
         Option(unset="driven; paper on synthetic Mars")] = None
     climb: Annotated[Slope, Field(
-        description="Steepest slope up, in degrees; 5 on paper ground.")] = 20.0
+        description="Steepest slope up, in degrees; 5 with --ground paper.")] = 20.0
     descend: Annotated[Slope, Field(
-        description="Steepest slope down, in degrees; 45 on paper ground.")] = 30.0
+        description="Steepest slope down, in degrees; 45 with --ground paper.")] = 30.0
     roll: Annotated[Slope, Field(
-        description="Steepest slope to the side, in degrees, on driven ground.")] = 20.0
+        description="Steepest slope to the side, in degrees, with --ground driven.")] = 20.0
     wheelbase: Annotated[Positive | None, Field(
-        description="From the front wheels to the rear ones in m, on driven ground: slopes are "
+        description="Distance of the front and rear wheels in m, with --ground driven: slopes are "
         "taken over half of it, and sideways over all of it."),
         Option(unset="2, or a pixel if that is larger")] = None
     sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
-        description="Range of the sensor in m, inf for the whole map, which is the default on "
-        "paper ground.")] = 100.0
+        description="Range of the sensor in m, inf for the whole map, which is the default "
+        "with --ground paper.")] = 100.0
     mast: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
         description="Height of the sensor above the ground in m, for the line of sight; inf sees "
-        "through hills, which is the default on paper ground.")] = 2.0
+        "through hills, which is the default with --ground paper.")] = 2.0
     sensor_noise: Annotated[Positive, Field(
         description="A height at distance d is measured with variance NOISE·(d + OFFSET)²."
     )] = 1e-6
@@ -292,8 +293,8 @@ class RoverConfig(SafeConfig):
                 )
         if self.belief != "independent" and self.algorithm == "paper":
             raise InvalidInputError(
-                f"{told} does not go with {named('algorithm')} paper, whose bonus takes heights "
-                "for independent"
+                f"{told} does not go with {named('algorithm')} paper, whose bonus assumes "
+                "independent heights"
             )
 
     @classmethod
@@ -313,14 +314,18 @@ class RoverConfig(SafeConfig):
             found["bases"] = [_cell_at(base, cells, "a base") for base in found.get("bases", ())]
         return found
 
+    def seeded(self, seed: int) -> Self:
+        """Return the same configuration with another seed, and other synthetic terrain.
+
+        A terrain seed that was given stays.
+        """
+        drawn = self.terrain == MARS and "terrain_seed" not in self.model_fields_set
+        return self.model_copy(update={"seed": seed, **({"terrain_seed": seed} if drawn else {})})
+
     def run_limits(self) -> list[str]:
         """Return the limits of the whole run as text."""
         limits = (self.distance, "m"), (self.energy, "Wh")
         return [f"{amount:g} {unit}" for amount, unit in limits if amount is not None]
-
-    def has_no_criterion(self) -> bool:
-        """Return whether the explorer keeps no safety level."""
-        return self.explorer == "unsafe"
 
 
 def _cell_at(place: Any, cells: Cells, what: str) -> Any:

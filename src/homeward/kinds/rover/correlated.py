@@ -1,6 +1,6 @@
 """Beliefs of a rover whose heights are correlated (``--belief correlated`` and ``unmapped``).
 
-- ``correlated``: the terrain model with an error that is alike nearby. Its kernel is a Matérn field
+- ``correlated``: the terrain model with a correlated error. Its kernel is a Matérn field
   of smoothness 3/2 with the variance ``error`` and the length ``error_length``.
 - ``unmapped``: no terrain model, only its mean height and a kernel. Unless given, the kernel is
   fitted to blocks of the terrain, and widened if its residuals say that it is overconfident.

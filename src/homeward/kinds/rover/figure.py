@@ -22,7 +22,8 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.beliefs.heights import SHARP, entropy_reduction
-from homeward.kinds.outcome import is_stranded
+from homeward.files import read_json
+from homeward.kinds.outcome import FACTS, is_stranded
 from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
@@ -41,6 +42,7 @@ from homeward.plots.maps import (
     mark,
 )
 from homeward.replay import Replay
+from homeward.runs import RunStatus
 from homeward.runs.config import checked
 from homeward.terrain.cells import cells_with
 from homeward.terrain.elevation import to_grid
@@ -170,10 +172,10 @@ def draw_run(run: Run, path: Path) -> None:
     steps, columns, end = len(replay.log), cells.shape[1], run.manifest.end
     known = replay.layers(steps, ("height", "uncertainty"))
     states = [replay.history.start, *replay.log.nexts]
-    learned = entropy_reduction(prior_of(config), replay.at(steps).belief)  # type: ignore[arg-type]
+    learned = _learned(run, config, replay)
     driven = distance_of(config, states) / 1000.0
     note = f"{learned:,.0f} nats learned in {steps:,} steps and {driven:,.1f} km"
-    moves = replay.setup.world.moves  # type: ignore[attr-defined]
+    moves = getattr(replay.setup.world, "moves", None)  # of a mission they are not known
     panel = TerrainPanel(
         cells,
         known["height"],
@@ -181,7 +183,7 @@ def draw_run(run: Run, path: Path) -> None:
         states,
         f"{cells.name}: {title_of(config)}",
         note if end is None else f"{note}; {ENDS[end]}",
-        is_stranded(config, moves, states[-1], states[0], columns),
+        moves is not None and is_stranded(config, moves, states[-1], states[0], columns),
         states[0] if config.home == "start" else None,
         area_of(config) or (),
         states_of(config.bases, columns),
@@ -191,6 +193,16 @@ def draw_run(run: Run, path: Path) -> None:
         targets_of(config),
     )
     draw_terrain([panel]).savefig(path)
+
+
+def _learned(run: Run, config: RoverConfig, replay: Replay) -> float:
+    """Return the nats that a run learned; only a run without a summary is followed for that."""
+    steps, summary = len(replay.log), run.directory / FACTS
+    if run.status is RunStatus.FINISHED and summary.is_file():
+        facts = read_json(summary)
+        if facts.get("steps") == steps and isinstance(facts.get("entropy_reduction"), float):
+            return float(facts["entropy_reduction"])
+    return entropy_reduction(prior_of(config), replay.at(steps).belief)  # type: ignore[arg-type]
 
 
 def film_run(run: Run, path: Path) -> None:
@@ -224,20 +236,20 @@ def film_run(run: Run, path: Path) -> None:
         kept_out=pinned(config).kept_out,
         targets=targets_of(config),
     )
-    write_frames(Scene(panel).pictures(frames()), path, 12.0)
+    write_frames(RunFilm(panel).pictures(frames()), path, 12.0)
 
 
 def title_of(config: RoverConfig) -> str:
     """Return the name of a run's explorer and its criteria."""
-    if config.explorer == "unsafe":
-        return "unsafe"
+    if config.has_no_criterion():
+        return config.explorer_name
     home = "" if config.of_the_run() else ", Algorithm 1"
     more = f", back within {config.back_within} steps" if config.back_within is not None else ""
     more += ", kept in" if config.keep_in is not None else ""
-    return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
+    return f"{config.explorer_name} at δ = {config.delta:g}{home}{more}"
 
 
-class Scene:
+class RunFilm:
     """A film of a run; each frame updates only what changed, and the last shows how it ended."""
 
     def __init__(self, panel: TerrainPanel) -> None:

@@ -22,7 +22,7 @@ from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entrop
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds import deferred
-from homeward.kinds.outcome import check_start
+from homeward.kinds.outcome import can_return, check_start, recorded_outcome
 from homeward.kinds.promises import criteria_of, state_of
 from homeward.kinds.reachability import away_from_middle, move_graph
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
@@ -43,7 +43,7 @@ from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
-from homeward.runs.kind import Kind, Setup
+from homeward.runs.kind import Kind, Metrics, Setup
 from homeward.terrain.polygons import Area, cells_inside
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
+    from homeward.worlds import World
 
 SPACING = 50
 """Steps between two recorded warm starts; a resumed run plans again from the last one."""
@@ -66,7 +67,7 @@ def prior_of(config: RoverConfig) -> SlopeBelief:
 
 
 def mapped_prior(config: RoverConfig) -> TerrainBelief:
-    """Return the belief of the terrain model with an error of its own in each cell."""
+    """Return the belief of the terrain model with independent errors in the cells."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -155,7 +156,14 @@ def start_of(config: RoverConfig, belief: SlopeBelief, inside: BoolArray | None 
 
 
 def settle(config: RoverConfig) -> RoverConfig:
-    """Pin the terrain, the area and the start; raise if the criteria can't be kept from there.
+    """Pin the terrain, the area and the start; raise if the criteria can't be kept from there."""
+    settled = pinned_config(config)
+    _check_start(settled)
+    return settled
+
+
+def pinned_config(config: RoverConfig) -> RoverConfig:
+    """Return the configuration with its terrain, area and start pinned.
 
     Files are pinned by their absolute paths, the cells that are made from them by their digest,
     the area by its corners.
@@ -183,9 +191,7 @@ def settle(config: RoverConfig) -> RoverConfig:
     if there.belief != "independent":
         kernel = kernel_of(there)
         known["kernel"] = kernel.smoothness, kernel.length, math.sqrt(kernel.variance)
-    settled = there.model_copy(update=known)
-    _check_start(settled)
-    return settled
+    return there.model_copy(update=known)
 
 
 @lru_cache(maxsize=1)
@@ -196,6 +202,20 @@ def _check_start(config: RoverConfig) -> None:
 
 def make(config: RoverConfig) -> Setup:
     """Return the setup of a rover on its terrain."""
+
+    def simulated(belief: SlopeBelief, start: int, sensor: Sensor) -> Rover:
+        if config.truth == "prior" or config.belief == "correlated":  # its mean is the model
+            truth = draw_heights(belief, config.seed)
+        else:
+            error = pinned(config).error if config.belief == "independent" else 0.0
+            truth = true_heights(cells_of(config).centre, error, config.seed)
+        return Rover(belief, truth, start, sensor, config.seed)
+
+    return setup_of(config, simulated)
+
+
+def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor], World]) -> Setup:
+    """Return the setup of a rover in a world, made from the prior, the start and the sensor."""
     belief = prior_of(config)
     for base in config.bases:
         place_in(config, base, "a base", belief)
@@ -203,19 +223,33 @@ def make(config: RoverConfig) -> Setup:
     start = start_of(config, belief, inside)
     optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
     sensor = Sensor(*optics)
-    if config.truth == "prior" or config.belief == "correlated":  # its mean is the terrain model
-        truth = draw_heights(belief, config.seed)
-    else:
-        error = pinned(config).error if config.belief == "independent" else 0.0
-        truth = true_heights(cells_of(config).centre, error, config.seed)
-    world = Rover(belief, truth, start, sensor, config.seed)
+    world = world_of(belief, start, sensor)
     criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
-    correction = Correction(config.correction if config.explorer == "safe" else "naive")
-    worth = worth_of(config, belief, sensor)
-    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor, worth)
+    correction = Correction(config.correction if criteria else "naive")
+    bonus = InformationGain(sensor, worth_of(config, belief, sensor))
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     return Setup(
-        planner, belief, world, config.limit, algorithm=config.algorithm, floor=config.floor
+        planner,
+        belief,
+        world,
+        config.limit,
+        agent=config.explores_with(),
+        floor=config.floor,
+        plan_bonus=Information(sensor),
+        seed=config.seed,
+    )
+
+
+def metrics(config: RoverConfig, setup: Setup) -> Metrics:
+    """Return what a comparison measures: nats of the heights, and the way back on true ground."""
+    prior, rover = setup.belief, setup.world
+    assert isinstance(prior, SlopeBelief)
+    assert isinstance(rover, Rover)
+    way_back = can_return(config, rover.moves, rover.start, rover.shape[1])
+    return Metrics(
+        "nats",
+        lambda belief: entropy_reduction(prior, belief),
+        lambda: float(way_back[rover.state]),
     )
 
 
@@ -240,6 +274,14 @@ def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
     return told
 
 
+def located(config: RoverConfig) -> tuple[tuple[float, ...], str | None]:
+    """Return the transform of the cells, and the name of their coordinate reference system."""
+    from homeward.terrain.elevation import wkt_name
+
+    cells = cells_of(config)
+    return cells.transform, None if cells.crs is None else wkt_name(cells.crs)
+
+
 ROVER = Kind(
     name="rover",
     version=2,  # in version 1, the belief did not learn from moves
@@ -249,6 +291,7 @@ ROVER = Kind(
     fields=fields,
     settle=settle,
     products=deferred("homeward.kinds.rover.outputs", "write_products"),
+    metrics=metrics,
     digests=True,
     spacing=SPACING,
     title="Rover on terrain",
@@ -258,7 +301,10 @@ ROVER = Kind(
     live=live,
     write_ways=deferred("homeward.kinds.rover.way_home", "write_ways"),
     scene=scene_of,
+    located=located,
     kept_layers=kept_layers,
+    outcome=recorded_outcome,
     shape=shape_of,
     form=FORM,
+    vehicle="homeward.kinds.rover.mission:RoverVehicle",
 )

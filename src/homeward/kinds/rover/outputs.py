@@ -26,10 +26,12 @@ from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
 from homeward.kinds.outcome import (
+    FACTS,
     account,
     conflict_at_end,
     homes_of,
     is_stranded,
+    trapped_at,
 )
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, keep_out_of, prior_of
@@ -37,7 +39,6 @@ from homeward.kinds.rover.summary import (
     AREA,
     BANDS,
     CHANCES,
-    FACTS,
     GPX,
     GROUND_COLOURS,
     OUT,
@@ -93,7 +94,7 @@ def write_products(ended: Ended) -> None:
     facts["why"], facts["targets"] = ended.why, told_of(ended, config, path)
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
-    told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
+    told = {"explorer": config.explorer_name, "delta": level, "seed": config.seed, **about}
     corners = None if crossings_of(config) is None else line_of(config, path).corners
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
     points = points_geojson(config, path, ended.records())
@@ -162,6 +163,7 @@ def facts_of(
         "end": manifest.end,
         "steps": len(path) - 1,
         "stranded": is_stranded(config, world.moves, world.state, world.start, belief.shape[1]),
+        "trapped_at": trapped_at(config, world.moves, path, world.start, belief.shape[1]),
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
         "cells_visited": len(set(path)),
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),

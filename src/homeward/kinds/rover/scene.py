@@ -9,6 +9,7 @@ import numpy as np
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.terrain import SEEN_DEVIATION
+from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def scene_of(setup: Setup) -> Scene:
     """Return the maps of a run."""
     prior: Any = setup.belief
     world: Any = setup.world
+    is_outside = isinstance(world, Outside)  # then the truth is not known
     blocked = prior.blocked
 
     def where_open(values: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -36,6 +38,7 @@ def scene_of(setup: Setup) -> Scene:
         return entropy_reduction(prior, belief)
 
     gain = isinstance(setup.planner.bonus, InformationGain)
+    truth = layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))
     return Scene(
         setup,
         prior.shape,
@@ -56,15 +59,44 @@ def scene_of(setup: Setup) -> Scene:
                 lambda m: (m.belief.variance <= SEEN_DEVIATION**2) & ~blocked,  # type: ignore[attr-defined]
             ),
         ],
-        [layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))],
+        [
+            *([] if is_outside else [truth]),
+            layer(
+                "slope",
+                "Steepest slope of the mean height",
+                "°",
+                "sequential",
+                where_open(lambda b: steepest(b.height, prior.shape, prior.size)),
+            ),
+        ],
         ("what a look would tell", "nats")
         if gain
         else ("Σ variance / the sensor's, in its reach", None),
         lambda moment: blocked,
         measure,
-        place,
+        None if is_outside else place,
         prior.size,
     )
+
+
+def steepest(
+    height: NDArray[Any], shape: tuple[int, int], size: tuple[float, float]
+) -> NDArray[Any]:
+    """Return the slope [S] to the steepest of the four neighbours, in degrees.
+
+    `size` is the height and width of a cell in m.
+    """
+    ground = np.asarray(height).reshape(shape)
+    down = np.abs(np.diff(ground, axis=0)) / size[0]
+    across = np.abs(np.diff(ground, axis=1)) / size[1]
+    found = np.zeros(shape)
+    for part, rise in (
+        *((found[1:], down), (found[:-1], down)),
+        *((found[:, 1:], across), (found[:, :-1], across)),
+    ):
+        np.fmax(part, rise, out=part)
+    slope: NDArray[Any] = np.degrees(np.arctan(found)).ravel()
+    return slope
 
 
 def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

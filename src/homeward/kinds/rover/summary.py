@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from homeward.beliefs.fields import CorrelatedTerrainBelief
-from homeward.kinds.outcome import describe_conflict
+from homeward.kinds.outcome import FACTS, describe_conflict
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.correlated import refuted, text_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from homeward.runs.manifest import Manifest
     from homeward.terrain import Cells
 
-PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
+PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
 PATH_KML, WAY_KML = "path.kml", "way_home.kml"
 STYLE, CHANCES = "terrain.qml", "way_home_probability.tif"
@@ -219,8 +219,9 @@ def _heights(config: RoverConfig) -> list[str]:
 
 
 def way_of(config: RoverConfig) -> str:
-    """Return the name of the way home."""
-    return f"a way back to {place_of(config)}"
+    """Return the name of the way home from any cell, which no limit of the run applies to."""
+    limited = config.run_limits() or config.back_within is not None
+    return f"a way back to {place_of(config)}{' of any length' if limited else ''}"
 
 
 def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
@@ -280,7 +281,7 @@ def _steepest(facts: dict[str, Any]) -> list[str]:
 
 def _promise(config: RoverConfig) -> str:
     """Return what the safety level means."""
-    if config.explorer == "unsafe":
+    if config.has_no_criterion():
         return "none. The rover only looked for what it could learn."
     if config.explorer == "naive":
         return (
@@ -305,7 +306,7 @@ def _promise(config: RoverConfig) -> str:
 
 def _no_promise(config: RoverConfig) -> str:
     """Return what the safety level does not mean."""
-    if config.explorer != "safe":
+    if config.explores_with().promise is None:
         return "that there is a way back."
     said = (
         "anything of a single history, since after bad news its own chance may be smaller."

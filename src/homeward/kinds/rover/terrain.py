@@ -152,7 +152,7 @@ def crossings_of(config: RoverConfig) -> Crossings | None:
 
 
 def error_length_of(config: RoverConfig) -> float:
-    """Return the length in m within which the terrain model's errors are alike."""
+    """Return the correlation length in m of the terrain model's errors."""
     if config.error_length is not None:
         return config.error_length
     return 10.0 * max(pinned(config).pixel)
@@ -216,7 +216,7 @@ def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
 
 
 def cell_side(config: RoverConfig) -> float:
-    """Return the side of a cell in m for a new run; raise if one that was set is below a pixel.
+    """Return the side of a cell in m for a new run; raise if the given one is below a pixel.
 
     The default is a pixel where pixels are larger than the default of the configuration.
     """

@@ -1,4 +1,4 @@
-"""The way home from the end of a rover's run or any of its steps, and how surely cells have one.
+"""The way home from any step of a rover's run, and the probability that it works.
 
 The way follows the return policy with the largest lower bound on the probability of reaching the
 start or the bases, given all that was measured. The bound uses our correction for every explorer,
@@ -90,7 +90,7 @@ def ways_home(
 
 
 def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
-    """Return a path along the ways that are driven, or from centre to centre on paper ground."""
+    """Return a path over cells as the line that is driven; with ground paper, through centres."""
     cells, crossings = cells_of(config), crossings_of(config)
     if crossings is None:
         states = np.asarray(path)

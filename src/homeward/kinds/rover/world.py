@@ -5,8 +5,8 @@ After every action it reports whether it moved, and measures the height of each 
 errors grow with distance. They depend only on the seed and the number of the step: the same actions
 give the same measurements, which need not be recorded.
 
-`Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment, registered as
-``homeward/Rover-v0`` when this module is imported.
+`Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment,
+``homeward/Rover-v0``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
-
-ID = "homeward/Rover-v0"
 
 MEASURING, TERRAIN_ERROR, PRIOR = range(3)
 """Uses of random numbers; each has its own stream."""
@@ -298,7 +295,3 @@ def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
     """Return the random generator of one purpose and step, independent of all others."""
     seed = index(seed, 2**64, "the seed", InvalidProblemError)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, step)))
-
-
-if ID not in gymnasium.registry:
-    gymnasium.register(ID, entry_point="homeward.kinds.rover.world:RoverEnv")

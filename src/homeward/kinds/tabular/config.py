@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from homeward.agents.setup import ActingAgent, PlanningAgent
 from homeward.errors import InvalidInputError
-from homeward.kinds.promises import CAN_COME_HOME, Discount, StepLimit, check_keys
+from homeward.kinds.promises import (
+    CAN_COME_HOME,
+    Discount,
+    StepLimit,
+    agent_of,
+    check_keys,
+    spelled,
+)
 from homeward.kinds.tabular.world import Name
 from homeward.planning.sampled import Sampled
 from homeward.runs.config import Config, Named, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
@@ -56,8 +64,8 @@ class ToyTextConfig(Config):
     confidence: Annotated[
         Annotated[float, Field(gt=0.0, lt=1.0)] | None,
         Field(
-            description="Estimate in worlds drawn from the prior what can't be proven. The "
-            "interval of all estimates holds with this probability; the rest is spent like risk."
+            description="Estimate in worlds drawn from the prior what can't be proven. The value "
+            "is the probability that all intervals of estimates hold; 1 less it counts as risk."
         ),
         Option(unset="only what is proven"),
     ] = None
@@ -67,13 +75,23 @@ class ToyTextConfig(Config):
     lots: Annotated[
         bool,
         Field(
-            description="With --confidence: take the last action by lot if its risk exceeds what "
-            "is left."
+            description="With --confidence: where the run would end because an action risks more "
+            "than is left, take that action with a small enough probability."
         ),
     ] = False
     limit: StepLimit = 300
 
     later_keys: ClassVar = ("confidence", "worlds", "lots")
+    promise_keys: ClassVar = ("delta", "home", "confidence", "worlds", "lots")
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with an agent spelled by `algorithm`, if it can."""
+        return spelled(cls, values)
+
+    def explores_with(self) -> PlanningAgent | ActingAgent:
+        """Return the agent: the one that is named, or that of `algorithm`."""
+        return agent_of(self)
 
     def sampled(self) -> Sampled | None:
         """Return what is asked for by sampling; None if only what is proven counts."""
@@ -84,7 +102,12 @@ class ToyTextConfig(Config):
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys contradict each other, or if a key that was set has no effect."""
         keys = ("algorithm", "home", "discount")
-        check_keys(self, self.delta is None, keys, explicit, named)
+        has_level = self.explores_with().safe and self.delta is not None
+        if not self.explores_with().safe:
+            unused = next((key for key in self.promise_keys if key in explicit), None)
+            if unused is not None:
+                raise InvalidInputError(f"{named(unused)} needs an agent with a safety level")
+        check_keys(self, not has_level, keys, explicit, named)
         if self.confidence is None:
             for key in ("worlds", "lots"):
                 if key in explicit or getattr(self, key) != type(self).model_fields[key].default:

@@ -14,30 +14,48 @@ from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.replay.scene import Scene, layer
-from homeward.runs.kind import Kind, Setup
+from homeward.runs.kind import Kind, Metrics, Setup
 from homeward.safety import ReturnHome
-from homeward.words import certificate_of
+from homeward.words import certificate_of, lots_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import DirichletBelief
     from homeward.runs.kind import Ended
+    from homeward.worlds import World
 
 
 def make(config: ToyTextConfig) -> Setup:
     """Return the setup of a run in FrozenLake or CliffWalking."""
-    world = ToyTextWorld(config.world, config.seed)
+    return setup_of(config, ToyTextWorld(config.world, config.seed))
+
+
+def setup_of(config: ToyTextConfig, world: World) -> Setup:
+    """Return the setup of a run in a world of tiles."""
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
     planner = Planner(RMax(), criteria, config.discount, sampled=config.sampled())
-    belief = tile_belief(world.tiles, config.prior)
-    return Setup(planner, belief, world, config.limit, algorithm=config.algorithm)
+    belief = tile_belief(tile_map(config.world), config.prior)
+    agent = config.explores_with()
+    return Setup(planner, belief, world, config.limit, agent=agent, seed=config.seed)
 
 
 def settle(config: ToyTextConfig) -> ToyTextConfig:
     """Return the configuration; raise if keys contradict each other or have no effect."""
     config.check_use()
     return config
+
+
+def metrics(config: ToyTextConfig, setup: Setup) -> Metrics:
+    """Return what a comparison measures: visited tiles, and the way back by the true dynamics."""
+    world = setup.world
+    assert isinstance(world, ToyTextWorld)
+    way_back = world.way_back()
+    return Metrics(
+        "tiles visited",
+        lambda belief: float(belief.visited.sum()),
+        lambda: 0.0 if world.ended else float(way_back[world.state]),
+    )
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
@@ -55,13 +73,17 @@ def summarise(ended: Ended) -> None:
         "why": ended.why,
         "tiles_visited": int(belief.visited.sum()),
     }
+    lots: list[tuple[int, float]] = []
     for record in ended.records():
+        if record.holding is not None:
+            for _, _, _, *chance in record.holding.get("sampled", ()):
+                lots += [(record.step, one) for one in chance if one < 1.0]
         if record.holding is not None and record.bounds:
             kept = min(record.holding["kept"], facts.get("kept", 1.0))
             facts |= {"kept": kept, "evaluator": record.evaluators[0]}
     if "kept" in facts:
         given = facts["kept"], facts["evaluator"], config.confidence, config.worlds
-        facts["certificate"] = certificate_of(*given)
+        facts["certificate"] = " ".join(filter(None, (certificate_of(*given), lots_of(lots))))
     replace_json(ended.directory / "summary.json", facts)
 
 
@@ -100,5 +122,7 @@ TOYTEXT = Kind(
     draw=deferred("homeward.kinds.tabular.figure", "draw_run"),
     scene=scene_of,
     products=summarise,
+    metrics=metrics,
     shape=lambda config: tile_map(config["world"]).shape,
+    vehicle="homeward.kinds.tabular.mission:TileVehicle",
 )

@@ -21,9 +21,11 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
+from homeward.models import SparseMDP
+from homeward.solvers import solve_return
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -33,6 +35,9 @@ DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
 TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
 """Meaning of a board's letters; an explorer can start only on floor."""
+
+FALL = -100
+"""Reward of falling off the cliff."""
 
 OUTCOMES = ("ahead", "left", "right", "back")
 Prior: TypeAlias = tuple[float, float, float, float]
@@ -137,12 +142,26 @@ class ToyTextWorld:
             direction = list(DIRECTIONS)[action]
             after, reward, done, _, _ = self.env.step(self._order[direction])
             self.state, self.ended = int(after), bool(done)
-            if self.name == "cliff" and reward <= -100:
+            if self.name == "cliff" and reward <= FALL:
                 # The environment puts a fallen walker back at the start; here the episode ends.
                 step = DIRECTIONS[direction]
                 self.state = before + step[0] * self.tiles.shape[1] + step[1]
                 self.ended = True
         return Transition(before, action, self.state)
+
+    def way_back(self) -> FloatArray:
+        """Return the largest probability [S] of reaching the start by the true dynamics."""
+        table = self.env.unwrapped.P
+        rows = np.zeros((len(table), len(table[0]), len(table)))
+        for state, actions in table.items():
+            for action, outcomes in actions.items():
+                for probability, there, reward, done in outcomes:
+                    if not (done or reward <= FALL):
+                        rows[state, action, there] += probability
+        rows[self.tiles.final] = 0.0
+        home = np.array([self.tiles.start], np.int32)
+        model = SparseMDP.from_dense(rows)
+        return solve_return(model, np.zeros((model.states, model.actions)), home).value
 
 
 @lru_cache

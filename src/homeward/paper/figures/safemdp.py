@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from homeward.paper.figures.studies import COLOURS, QUIET, tidy
 from homeward.paper.safemdp import METHODS
+from homeward.plots.charts import COLOURS, QUIET, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

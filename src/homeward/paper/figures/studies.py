@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from homeward.paper.coverage import CORRECTION, LEVELS, OTHER_SIZE, VARIANTS, papers
+from homeward.plots.charts import COLOURS, INK, LINES, QUIET, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,23 +21,9 @@ if TYPE_CHECKING:
 
     Cell: TypeAlias = dict[str, Any]
 
-INK, QUIET, LINES = "#222222", "#444444", "#e2e4e6"
-COLOURS = (
-    *("#2f6db3", "#e08a2e", "#7a7f85", "#58a06a", "#b7bcc2", "#a34e8b", "#c9b34b", "#8c6d5a"),
-    *("#123f75", "#7fb0e0", "#9c3d12", "#37713f"),
-)
 NOISES = ("#2f6db3", "#e08a2e", "#58a06a")
 OURS = ("#123f75", "#2f6db3", "#7fb0e0", "#9aa3ab", "#58a06a", "#8c6d5a")
 PAPERS = ("#8f3b12", "#d9682b", "#f0b07f", "#5c6268", "#b0a060", "#a34e8b")
-
-
-def tidy(axis: Axes, *, below: bool = True) -> None:
-    """Remove the top and right edges of an axis, and draw horizontal grid lines (`below` data)."""
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    axis.yaxis.grid(color=LINES, linewidth=0.8)
-    if below:
-        axis.set_axisbelow(True)
 
 
 def draw_coverage(cells: Sequence[Cell]) -> Figure:

@@ -1,5 +1,5 @@
-// Bundles the page into a folder, ../static unless another is named: page.js, worker.js, page.css,
-// index.html and icon.svg, and apart what only some views need. Nothing in them is inline and nothing points elsewhere.
+// Bundles the page into a folder, ../static unless another is named: page.js, worker.js, shared.js, player.js, page.css,
+// index.html, icon.svg, demo.json, and apart what only some views need. Nothing in them is inline and nothing points elsewhere.
 import { build } from "esbuild";
 import { copyFile, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -23,7 +23,9 @@ const shared = {
   logLevel: "warning",
 };
 await build({ ...shared, entryPoints: { page: "src/main.tsx" }, splitting: true });
-await build({ ...shared, entryPoints: { worker: "src/map/worker.ts" } });
-for (const file of ["index.html", "icon.svg"]) {
+await build({ ...shared, entryPoints: { worker: "src/map/worker.ts", shared: "src/shared.ts" } });
+// For files that play a run without a server: in one piece, to be put into the file.
+await build({ ...shared, format: "iife", entryPoints: { player: "src/player/export.tsx" } });
+for (const file of ["index.html", "icon.svg", "demo.json"]) {
   await copyFile(join(here, file), join(out, file));
 }

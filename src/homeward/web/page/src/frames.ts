@@ -1,4 +1,4 @@
-// Frames: one binary answer with named arrays, see docs/api.md.
+// Frames: one binary answer with named arrays, see docs/http-api.md.
 
 export type Numbers = Float32Array | Int32Array | Uint8Array;
 
@@ -9,20 +9,29 @@ export interface FrameArray {
   max: number | null;
 }
 
-/** Where the cells of a preview lie, see docs/api.md. */
+/** Where the cells of a preview lie, see docs/http-api.md. */
 export interface Where {
   cell?: [number, number]; // m, height and width
   transform?: [number, number, number, number, number, number];
 }
 
-interface Head extends Where {
+/** What the answer says beside its arrays; each is there in frames of its kind. */
+export interface Facts {
+  total?: number; // steps that are recorded
+  known_at_start?: number | null; // of records: what was known before the first step
+  trapped?: number | null; // of records: the step after which there was no way home
+  since?: number; // of layers: the step that they differ from
+  scales?: Record<string, [number, number] | null>; // of layers: ends of their colour scales
+}
+
+interface Head extends Where, Facts {
   arrays: (Omit<FrameArray, "data"> & { name: string; dtype: string; offset: number })[];
 }
 
 const MAGIC = 0x31465748; // "HWF1", little-endian
 
 /** Read a frame. Arrays are views of `buffer` where they are aligned, copies where they are not. */
-export function decode(buffer: ArrayBuffer): Where & { arrays: Map<string, FrameArray> } {
+export function decode(buffer: ArrayBuffer): Where & Facts & { arrays: Map<string, FrameArray> } {
   const view = new DataView(buffer);
   if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC) {
     throw new Error("The server sent something that is no frame.");

@@ -1,6 +1,6 @@
 // A link: the part of the address after # holds what is on view, so that it can be sent on.
 
-export type Page = "runs" | "run" | "compare" | "new" | "draw" | "stories";
+export type Page = "runs" | "run" | "compare" | "new" | "draw" | "calloff" | "stories";
 
 export interface Port {
   x: number; // the middle of the view, in columns
@@ -10,7 +10,7 @@ export interface Port {
 
 export interface Link {
   page: Page;
-  runs: string[]; // one to watch, two to compare
+  runs: string[]; // one to watch, two or more to compare
   step: number | null; // null: the first, or where a run is that goes
   layer: string | null;
   over: string | null;
@@ -20,7 +20,10 @@ export interface Link {
   started?: boolean; // just now, from the page: it is followed even if it has ended by now
 }
 
-const PAGES: readonly Page[] = ["runs", "run", "compare", "new", "draw", "stories"];
+/** Most runs on one page. */
+export const MAX_COMPARED = 6;
+
+const PAGES: readonly Page[] = ["runs", "run", "compare", "new", "draw", "calloff", "stories"];
 
 /** Read a link; what it does not say, or says wrongly, is null. */
 export function parse(hash: string): Link {
@@ -28,7 +31,8 @@ export function parse(hash: string): Link {
   const [name = "", ...rest] = path.split("/").map(decoded);
   const page = PAGES.find((known) => known === name) ?? "runs";
   const wanted = page === "run" ? 1 : page === "compare" ? 2 : 0;
-  const runs = rest.filter((id) => id !== "").slice(0, wanted);
+  const most = page === "compare" ? MAX_COMPARED : wanted;
+  const runs = rest.filter((id) => id !== "").slice(0, most);
   const said = new URLSearchParams(query);
   return {
     page: runs.length < wanted ? "runs" : page,

@@ -1,6 +1,7 @@
 // The page: a header, one line for messages, and the view that the link names.
 
 import "./styles/base.css";
+import "./styles/player.css";
 import "./styles/watch.css";
 import "./styles/pages.css";
 import { effect, signal } from "@preact/signals";
@@ -11,11 +12,13 @@ import { textOf } from "./api";
 import { parse, placeOf, to } from "./link";
 import type { Link, Page } from "./link";
 import { hush, message } from "./messages";
+import { CallOffPage } from "./pages/calloff";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
 import { TEXT_FIELDS } from "./pages/keys";
+import { letterKeys } from "./pages/letters";
 import { NewPage } from "./pages/new";
-import { RunsPage } from "./pages/runs";
+import { FrontPage } from "./pages/front";
 import { StoriesPage } from "./pages/stories";
 import { ComparePage, RunPage } from "./pages/watch";
 import { IconButton } from "./parts/icons";
@@ -34,6 +37,7 @@ const PAGES: [Page, string][] = [
   ["runs", "Runs"],
   ["new", "New run"],
   ["draw", "Draw a world"],
+  ["calloff", "Call it off"],
   ["stories", "Counter-examples"],
 ];
 
@@ -119,8 +123,9 @@ const VIEWS: Record<Page, ComponentType<{ link: Link }>> = {
   compare: ComparePage,
   new: NewPage,
   draw: DrawPage,
+  calloff: CallOffPage,
   stories: StoriesPage,
-  runs: RunsPage,
+  runs: FrontPage,
 };
 
 function View() {
@@ -159,7 +164,7 @@ function App() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      if (event.key === "?" && !target.matches(TEXT_FIELDS)) {
+      if (event.key === "?" && letterKeys.value && !target.matches(TEXT_FIELDS)) {
         helping.value = !helping.value;
         event.preventDefault();
       }

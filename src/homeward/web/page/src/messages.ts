@@ -29,14 +29,14 @@ export function complain(cause: unknown): void {
 
 /** Show an error if the server does not answer; called after a stream ended. */
 export function doubt(): void {
-  if (!lost.value) getJson("/api/about").catch(complain);
+  if (!lost.value) getJson("/api/v1/about").catch(complain);
 }
 
 /** Send requests until the server answers. */
 function lookAgain(): void {
   window.clearTimeout(looks);
   looks = window.setTimeout(() => {
-    getJson("/api/about").then(foundAgain, lookAgain);
+    getJson("/api/v1/about").then(foundAgain, lookAgain);
   }, RETRY_MS);
 }
 

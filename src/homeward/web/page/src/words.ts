@@ -1,6 +1,6 @@
 // Labels and sentences, and numbers as text.
 
-import type { Action, Details, Status, Summary } from "./api";
+import type { Action, Criterion, Details, Status, Summary } from "./api";
 
 /** Format a probability or a bound; a value between 0 and 1 is never rounded to 0 or 1. */
 export function chance(value: number, digits = 4): string {
@@ -106,7 +106,11 @@ function atMost(delta: number): string {
   return `in at most ${some / a} of ${whole / a} such worlds it can't return home`;
 }
 
-const STATUSES: Partial<Record<Status, string>> = { queued: "waiting", newer: "newer version" };
+const STATUSES: Partial<Record<Status, string>> = {
+  queued: "waiting",
+  newer: "newer version",
+  waiting: "mission",
+};
 
 /** Return the label of a status; a waiting run has a place in the queue. */
 export function statusName({ status, place }: Summary): string {
@@ -132,9 +136,10 @@ export function worldOf(run: Summary): string {
 }
 
 const LAYERS: Record<string, string> = {
-  height: "Height",
-  uncertainty: "Uncertainty",
-  v: "Way home",
+  height: "Ground",
+  uncertainty: "Unknown",
+  v: "Safe region",
+  slope: "Slope",
   bonus: "Bonus",
   success: "Success",
   seen: "Seen",
@@ -151,6 +156,15 @@ export function layerName(layer: { name: string; title: string }): string {
 /** Return whether safety levels hold for the whole run, not for single plans. */
 export function isOfRun(details: Details): boolean {
   return details.config["algorithm"] === "rate";
+}
+
+const HOMES = { current: "the current state", start: "the start", bases: "one of the bases" };
+
+/** Return what a criterion asks for. */
+export function criterionName({ kind, home, within }: Criterion): string {
+  if (kind !== "return") return kind === "stay" ? "stay inside the set" : "earn enough";
+  const limit = within === null ? "" : ` within ${within} steps`;
+  return `return to ${HOMES[home ?? "start"]}${limit}`;
 }
 
 /** Return a cell's row and column, counted from 0. */
@@ -170,6 +184,7 @@ export function reading(details: Details, name: string, value: number): string {
   }
   if (layer?.scale === "probability") return chance(value);
   const unit = layer?.unit ?? "";
+  if (unit === "m") return `${minus(value.toFixed(Math.abs(value) < 10 ? 3 : 2))} m`;
   return `${figure(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`.trim();
 }
 

@@ -2,16 +2,17 @@
 // at most once a frame, and only the part on view.
 
 import { effect } from "@preact/signals";
-import type { Way } from "../api";
+import type { Way, Why } from "../api";
 import type { Port } from "../link";
 import type { Scene } from "../run/scene";
 import { isGrid } from "../run/show";
 import { chance } from "../words";
-import { HOUSE, MARK_COLOURS } from "./colours";
+import { dark } from "../parts/theme";
+import { HOUSE, MARK_COLOURS, surroundings } from "./colours";
 import { trailOf, upTo } from "./trail";
 import type { Trail } from "./trail";
 
-const { ink: INK, way: WAY, here: HERE } = MARK_COLOURS;
+const { ink: INK, way: WAY, here: HERE, lost: LOST } = MARK_COLOURS;
 const LIGHT = "rgba(255,255,255,0.92)"; // the casing of lines
 const RECENT_STEPS = 60; // that are drawn stronger
 const MAX_ZOOM = 120; // pixels per cell
@@ -42,7 +43,7 @@ export class MapCanvas {
       effect(() => {
         const { pictures, here, step, back, way, why, selected, hover, port, run, show } = this.scene;
         const drawn = [pictures, here, step, back, way, why, selected, hover, port, show.mix];
-        for (const signal of [...drawn, run.details, run.count]) void signal.value;
+        for (const signal of [...drawn, run.details, run.count, dark]) void signal.value;
         this.plan();
       }),
     );
@@ -169,24 +170,131 @@ export class MapCanvas {
     this.drawPictures();
     const zoom = this.port.zoom;
     if (isGrid(details) && zoom >= 12) this.drawGrid();
+    this.drawBorder();
     this.drawPath(zoom);
     const way = scene.way.peek();
     const back = scene.back.peek();
     if (way) this.drawWay(way, zoom, true);
-    else if (back) this.drawWay(back, zoom, false);
     const step = scene.step.peek();
     const why = scene.why.peek();
-    if (why?.proposal && why.step === step) this.drawProposal(why.proposal.path, zoom);
+    const now = why?.step === step; // what is of another moment is not drawn as if it were of this one
+    if (!way && back && now) this.drawWay(back, zoom, false);
+    if (why?.proposal && now) this.drawProposal(why.proposal.path, zoom);
     const start = scene.run.stateAt(0);
     const here = scene.here.peek();
     if (start !== null) this.drawDisc(start, between(3.5, zoom * 0.24, 9), "#fff", INK, 2);
     for (const home of scene.run.homesAt(step)) if (home !== here) this.drawHome(home, zoom);
-    if (here !== null) this.drawDisc(here, between(5, zoom * 0.3, 12) + 1.25, HERE, "#fff", 2.5);
+    if (why && now && here !== null) this.drawMoves(why, here, zoom);
+    const lost = details.trapped !== null && step >= details.trapped;
+    if (here !== null)
+      this.drawDisc(here, between(5, zoom * 0.3, 12) + 1.25, lost ? LOST : HERE, "#fff", 2.5);
+    if (lost && details.trapped !== null) this.drawTrap(details.trapped);
     const selected = scene.selected.peek();
     const hover = scene.hover.peek();
     if (hover !== null) this.drawFrame(hover, zoom, "rgba(255,255,255,0.95)", 2);
     if (selected !== null) this.drawFrame(selected, zoom, WAY, 2.5);
     if (way) this.drawRisks(way, zoom);
+    if (details.cell) this.drawScale(details.cell[1], zoom);
+  }
+
+  /** Draw the border of the cells with a way home at the level. */
+  private drawBorder(): void {
+    const border = this.scene.pictures.peek()?.border;
+    if (!border) return;
+    const [ox, oy] = this.toScreen(0, 0);
+    const { zoom } = this.port;
+    const tall = zoom * this.ground.tall;
+    const path = new Path2D();
+    for (let i = 0; i < border.length; i += 4) {
+      path.moveTo(ox + (border[i] as number) * zoom, oy + (border[i + 1] as number) * tall);
+      path.lineTo(ox + (border[i + 2] as number) * zoom, oy + (border[i + 3] as number) * tall);
+    }
+    this.context.strokeStyle = WAY;
+    this.context.lineWidth = between(1, zoom * 0.06, 3);
+    this.context.stroke(path);
+  }
+
+  /** Draw the moves from here: longer if the look there tells more, red and struck if refused. */
+  private drawMoves(why: Why, here: number, zoom: number): void {
+    const { context } = this;
+    const moves = why.actions.filter(
+      ({ dr, dc, verdict, leaves }) => (dr || dc) && verdict !== "unavailable" && leaves > 0,
+    );
+    const most = Math.max(1e-12, ...moves.map(({ look }) => look ?? 0));
+    const [x, y] = this.centre(here);
+    const inner = between(7, zoom * 0.34, 15);
+    context.lineCap = "round";
+    for (const { dr, dc, look, verdict } of moves) {
+      const turn = Math.atan2((dr ?? 0) * this.ground.tall, dc ?? 0);
+      const length = 9 + 24 * Math.max(0, (look ?? 0) / most);
+      const refused = verdict === "unsafe";
+      const colour = refused ? LOST : verdict === "chosen" ? HERE : WAY;
+      const width = verdict === "chosen" ? 4.5 : 3;
+      context.save();
+      context.translate(x, y);
+      context.rotate(turn);
+      const path = new Path2D();
+      path.moveTo(inner, 0);
+      path.lineTo(inner + length, 0);
+      path.moveTo(inner + length - 5, -5);
+      path.lineTo(inner + length, 0);
+      path.lineTo(inner + length - 5, 5);
+      if (refused) {
+        path.moveTo(inner + length / 2 - 4, -6);
+        path.lineTo(inner + length / 2 + 4, 6);
+      }
+      this.strokeCased(path, colour, width);
+      context.restore();
+    }
+  }
+
+  /** Write where and when the explorer lost its way home. */
+  private drawTrap(step: number): void {
+    const cell = this.scene.run.stateAt(step);
+    if (cell === null) return;
+    const { context } = this;
+    const [x, y] = this.centre(cell);
+    const text = `Trapped at step ${step}`;
+    context.font = "650 14px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    const wide = context.measureText(text).width + 20;
+    const left = x + 14 + wide < this.wide ? x + 14 : x - 14 - wide;
+    context.fillStyle = LOST;
+    context.beginPath();
+    context.roundRect(left, y - 13, wide, 26, 13);
+    context.fill();
+    context.fillStyle = "#fff";
+    context.fillText(text, left + 10, y + 0.5);
+  }
+
+  /** Draw a scale bar of a round length, in the lower right corner. */
+  private drawScale(cell: number, zoom: number): void {
+    const { context } = this;
+    const metres = (110 / zoom) * cell;
+    const power = 10 ** Math.floor(Math.log10(metres));
+    const length = [5, 2, 1].map((m) => m * power).find((m) => m <= metres) ?? power;
+    const wide = (length / cell) * zoom;
+    const [right, bottom] = [this.wide - 14, this.high - 14];
+    const text = length >= 1000 ? `${length / 1000} km` : `${length} m`;
+    context.font = "600 12px system-ui, sans-serif";
+    const box = Math.max(wide, context.measureText(text).width) + 16;
+    context.fillStyle = "rgba(255,255,255,0.86)";
+    context.beginPath();
+    context.roundRect(right - box + 8, bottom - 22, box, 30, 6);
+    context.fill();
+    context.strokeStyle = context.fillStyle = INK;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(right - wide, bottom - 3);
+    context.lineTo(right - wide, bottom + 1);
+    context.lineTo(right, bottom + 1);
+    context.lineTo(right, bottom - 3);
+    context.stroke();
+    context.textAlign = "right";
+    context.textBaseline = "alphabetic";
+    context.fillText(text, right, bottom - 8);
+    this.canvas.dataset["scale"] = text; // for tests and other observers
   }
 
   private drawPictures(): void {
@@ -232,7 +340,7 @@ export class MapCanvas {
       context.moveTo(left, this.toScreen(0, r)[1]);
       context.lineTo(right, this.toScreen(0, r)[1]);
     }
-    context.strokeStyle = "rgba(255,255,255,0.8)";
+    context.strokeStyle = surroundings(dark.peek()).line;
     context.lineWidth = 1;
     context.stroke();
   }

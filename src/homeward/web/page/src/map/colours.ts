@@ -1,5 +1,5 @@
 // Colours of the layers. All scales are ordered in lightness, so that they can be read without
-// distinguishing hues. Grids have the paper's colours of heights.
+// distinguishing hues. Ways home are green, so that they stand out from the ground.
 
 export type Rgb = readonly [number, number, number];
 
@@ -8,20 +8,47 @@ const PALETTES = {
   cividis: "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",
   ground: "5a2410 94431b c46c2e e09a52 f7cf8f",
   greys: "6d7074 96999d b9bcbf d6d8da",
+  slates: "23282d 343b41 474f56 5d666e",
 };
 export type Palette = keyof typeof PALETTES;
 
-export const UNSEEN: Rgb = [207, 210, 213];
-export const FLOOR: Rgb = [247, 247, 245];
-export const WALL: Rgb = [58, 63, 68];
-export const HEIGHTS: readonly Rgb[] = "aab4f2 a9d3a9 dfc7a8 f2aca6 cfa3d6".split(" ").map(hex);
+/** Colours around what is known, on light and on dark pages. */
+export interface Surroundings {
+  unseen: Rgb;
+  floor: Rgb; // around a square
+  wall: Rgb;
+  line: string; // of the grid
+  greys: Palette; // heights that are not seen
+}
+
+const LIGHT: Surroundings = {
+  unseen: [207, 210, 213],
+  floor: [247, 247, 245],
+  wall: [58, 63, 68],
+  line: "rgba(255,255,255,0.8)",
+  greys: "greys",
+};
+const DARK: Surroundings = {
+  unseen: [54, 62, 69],
+  floor: [30, 37, 43],
+  wall: [8, 11, 14],
+  line: "rgba(10,15,19,0.75)",
+  greys: "slates",
+};
+
+export function surroundings(dark: boolean): Surroundings {
+  return dark ? DARK : LIGHT;
+}
+
+/** Heights 1 to 5 of a grid, ordered in lightness like the heights of terrain. */
+export const HEIGHTS: readonly Rgb[] = "6b2f14 a1511f cc7f3c e6ae6c f6dcb0".split(" ").map(hex);
 
 /** Colours of the values 0 and 1. */
 export const NO: Rgb = [120, 126, 132];
 export const YES: Rgb = hex("e8c33a");
 
 /** Colours of the marks on the map. */
-export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#e8590c" };
+export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#00806b", lost: "#c3241a" };
 
 /** The house of a home, about the origin, within a circle of radius 10. */
 export const HOUSE = "M-5.5 .4 0-5 5.5 .4M-3.6-.6V5H3.6V-.6";

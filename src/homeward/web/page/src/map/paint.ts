@@ -1,8 +1,8 @@
 // From numbers to pixels. Runs in the worker; knows nothing of runs, views or canvases.
 
 import type { Numbers } from "../frames";
-import { FLOOR, HEIGHTS, NO, UNSEEN, WALL, YES, table } from "./colours";
-import type { Palette, Rgb } from "./colours";
+import { HEIGHTS, NO, YES, surroundings, table } from "./colours";
+import type { Palette, Rgb, Surroundings } from "./colours";
 
 export type How =
   | { way: "relief"; palette: Palette; dims?: boolean } // what is unseen: paler, or else grey
@@ -15,6 +15,7 @@ export interface Ground {
   columns: number;
   cell: [number, number] | null; // m, for the slopes of a relief
   marked: boolean; // unseen squares get a mark, as on grids
+  dark: boolean; // whether the page is dark
 }
 
 export interface Range {
@@ -36,22 +37,57 @@ export function sideOf(ground: Ground, how: How): number {
   return Math.max(1, Math.min(24, fits));
 }
 
-/** Colour a layer; `seen` [R, C] marks the cells that were seen, null for all. */
+/** Colour a layer.
+ *
+ * `seen` [R, C] marks the cells that were seen, null for all. Cells that are not `lit` [R, C] are
+ * dimmed; null dims none.
+ */
 export function paint(
   values: Numbers,
   seen: Numbers | null,
   ground: Ground,
   how: How,
   range: Range,
+  lit: ArrayLike<number> | null = null,
 ): Picture {
   const side = sideOf(ground, how);
+  const around = surroundings(ground.dark);
   const cells = new Uint8ClampedArray(ground.rows * ground.columns * 4);
-  if (how.way === "relief") relief(values, seen, ground, how, range, cells);
-  else if (how.way === "heights") heights(values, cells);
+  if (how.way === "relief") relief(values, seen, ground, how, range, around, cells);
+  else if (how.way === "heights") heights(values, around, cells);
   else if (how.way === "marks") values.forEach((value, i) => put(cells, i * 4, value ? YES : NO));
-  else scale(values, how, range, cells);
-  if (side === 1) return { pixels: cells, side };
-  return { pixels: enlarge(cells, values, seen, ground, how, side), side };
+  else scale(values, how, range, around, cells);
+  if (side === 1) {
+    if (lit) dim(cells, lit, ground, 1);
+    return { pixels: cells, side };
+  }
+  const pixels = enlarge(cells, values, seen, ground, how, around, side);
+  if (lit) dim(pixels, lit, ground, side);
+  return { pixels, side };
+}
+
+const [DIMMED, DIM_TO] = [0.42, [22, 30, 38]] as const; // how much is left, and of what colour the rest is
+
+/** Dim the cells that are not lit. */
+function dim(
+  pixels: Uint8ClampedArray,
+  lit: ArrayLike<number>,
+  { columns }: Ground,
+  side: number,
+): void {
+  const width = columns * side;
+  for (let i = 0; i < lit.length; i++) {
+    if (lit[i]) continue;
+    const start = Math.floor(i / columns) * side * width + (i % columns) * side;
+    for (let y = 0; y < side; y++) {
+      for (let at = 4 * (start + y * width), end = at + 4 * side; at < end; at += 4) {
+        for (let part = 0; part < 3; part++) {
+          pixels[at + part] =
+            DIMMED * (pixels[at + part] as number) + (1 - DIMMED) * (DIM_TO[part] as number);
+        }
+      }
+    }
+  }
 }
 
 function put(out: Uint8ClampedArray, at: number, colour: Rgb): void {
@@ -75,13 +111,14 @@ function scale(
   values: Numbers,
   how: { palette: Palette; log: boolean },
   range: Range,
+  around: Surroundings,
   out: Uint8ClampedArray,
 ): void {
   const colours = table(how.palette);
   const place = placer(range, how.log);
   for (let i = 0, at = 0; i < values.length; i++, at += 4) {
     const value = values[i] as number;
-    if (value !== value) put(out, at, WALL); // no data
+    if (value !== value) put(out, at, around.wall); // no data
     else shaded(out, at, colours, place(value), 1);
   }
 }
@@ -108,12 +145,13 @@ function relief(
   ground: Ground,
   how: { palette: Palette; dims?: boolean },
   range: Range,
+  around: Surroundings,
   out: Uint8ClampedArray,
 ): void {
   const { rows, columns } = ground;
   const [dy, dx] = ground.cell ?? [1, 1];
   const colours = table(how.palette);
-  const others = how.dims ? dimmed(colours) : table("greys");
+  const others = how.dims ? paler(colours) : table(around.greys);
   const place = placer(range, false);
   // Steepness is exaggerated where the ground is flat, so that any relief shows.
   const lift = (0.12 * Math.max(rows * dy, columns * dx)) / Math.max(1e-6, range.high - range.low);
@@ -126,7 +164,7 @@ function relief(
       const i = r * columns + c;
       const value = values[i] as number;
       if (value !== value) {
-        put(out, i * 4, WALL);
+        put(out, i * 4, around.wall);
         continue;
       }
       const left = c > 0 ? -1 : 0;
@@ -147,7 +185,7 @@ function relief(
   }
 }
 
-function dimmed(colours: Uint8Array): Uint8Array {
+function paler(colours: Uint8Array): Uint8Array {
   return colours.map((part) => Math.round(PALE * part + (1 - PALE) * GREY));
 }
 
@@ -155,11 +193,11 @@ function isWall(value: number): boolean {
   return value < 0;
 }
 
-function heights(values: Numbers, out: Uint8ClampedArray): void {
+function heights(values: Numbers, around: Surroundings, out: Uint8ClampedArray): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i] as number;
-    if (isWall(value)) put(out, i * 4, WALL);
-    else if (value !== value || value < 0.5) put(out, i * 4, UNSEEN);
+    if (isWall(value)) put(out, i * 4, around.wall);
+    else if (value !== value || value < 0.5) put(out, i * 4, around.unseen);
     else put(out, i * 4, HEIGHTS[Math.min(5, Math.max(1, Math.round(value))) - 1] as Rgb);
   }
 }
@@ -171,6 +209,7 @@ function enlarge(
   seen: Numbers | null,
   ground: Ground,
   how: How,
+  around: Surroundings,
   side: number,
 ): Uint8ClampedArray<ArrayBuffer> {
   const { rows, columns } = ground;
@@ -178,7 +217,7 @@ function enlarge(
   const small = new Uint32Array(cells.buffer);
   const out = new Uint8ClampedArray(rows * side * width * 4);
   const large = new Uint32Array(out.buffer);
-  const floor = packed(FLOOR);
+  const floor = packed(around.floor);
   const dot = side >= 8 ? Math.max(1, Math.round(side / 12)) : 0;
   for (let r = 0; r < rows; r++) {
     for (let c = 0; c < columns; c++) {

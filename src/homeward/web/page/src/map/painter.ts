@@ -1,5 +1,6 @@
 // Requests to the map's worker and its answers.
 
+import { key } from "../key";
 import { complain } from "../messages";
 import type { Answer, Ask } from "./worker";
 
@@ -13,7 +14,10 @@ function refused(ticket: number): Answer {
 }
 
 class Painter {
-  private readonly worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  private readonly worker = new Worker(new URL("worker.js", import.meta.url), {
+    type: "module",
+    name: key(),
+  });
   private readonly waiting = new Map<number, Heard>();
   private tickets = 0;
   private broken = false;

@@ -3,6 +3,7 @@
 import { Refusal, getBytes, runUrl, textOf } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
+import { borderOf } from "./contour";
 import { paint } from "./paint";
 import type { Ground, How, Range } from "./paint";
 
@@ -21,7 +22,9 @@ export type Ask =
       ground: Ground;
       paint: Painted[];
       layers: string[]; // that are loaded as well
+      level: number | null; // cells with a way home below it are dimmed; null dims none
     }
+  | { kind: "read"; ticket: number; run: string; step: number; layer: string; cells: number[] }
   | { kind: "probe"; ticket: number; run: string; step: number; cell: number }
   | { kind: "forget"; run: string };
 
@@ -33,11 +36,14 @@ export interface Shown {
 }
 
 export type Answer =
-  | { kind: "shown"; ticket: number; step: number; pictures: Shown[] }
+  | { kind: "shown"; ticket: number; step: number; pictures: Shown[]; border: Float32Array | null }
+  | { kind: "values"; ticket: number; values: number[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
-  | { kind: "refused"; ticket: number; step: number; error: string; status: number; code: string | null };
+  | { kind: "refused"; ticket: number; step: number; error: string; status: number; code: Refusal["code"] };
 
 const MAX_KEPT_BYTES = 192e6;
+const MAX_STEPS_BETWEEN = 64; // of two maps, up to which only what differs is fetched
+const DIMMED_LAYERS = ["height", "slope"]; // on which cells without a way home are dimmed
 
 interface Known {
   layers: Map<string, FrameArray>;
@@ -45,7 +51,8 @@ interface Known {
 }
 
 const kept = new Map<string, Known>(); // by run and step, the last used last
-const ranges = new Map<string, Range>(); // by run and layer: the ends of its scale
+const scales = new Map<string, Range>(); // by run and layer: the ends of its scale
+const newest = new Map<string, number>(); // by run: the step that was fetched last
 let bytes = 0;
 
 const host = self as unknown as {
@@ -57,26 +64,40 @@ host.onmessage = (event) => {
   const ask = event.data;
   if (ask.kind === "show") void show(ask);
   else if (ask.kind === "probe") probe(ask);
+  else if (ask.kind === "read") void read(ask);
   else forget(ask.run);
 };
 
 async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
   try {
-    const needed = [...ask.paint.map((p) => p.layer), ...ask.layers];
+    const { level, ground } = ask;
+    const safe = level === null ? [] : ["v"];
+    const needed = [...ask.paint.map((p) => p.layer), ...ask.layers, ...safe];
     const known = await fields(ask.run, ask.step, needed);
     const seen = known.get("seen")?.data ?? null;
     const pictures: Shown[] = [];
+    const values = level === null ? null : (known.get("v")?.data ?? null);
+    const lit =
+      values && Uint8Array.from(values as Float32Array, (v) => (v >= (level ?? 0) - 1e-9 ? 1 : 0));
+    const border = lit && borderOf(lit, ground.rows, ground.columns);
     for (const { layer, how, fixed } of ask.paint) {
       const array = known.get(layer);
       if (!array) throw new Error(`The server sent no layer ${layer}.`);
-      const range = fixed ?? (await rangeOf(ask.run, layer, array, how));
-      const { pixels, side } = paint(array.data, seen, ask.ground, how, range);
+      const range = fixed ?? rangeOf(ask.run, layer, array, how);
+      const { pixels, side } = paint(
+        array.data,
+        seen,
+        ground,
+        how,
+        range,
+        pictures.length === 0 && DIMMED_LAYERS.includes(layer) ? lit : null,
+      );
       const image = new ImageData(pixels, ask.ground.columns * side, ask.ground.rows * side);
       const bitmap = await createImageBitmap(image);
       pictures.push({ layer, bitmap, side, range });
     }
     host.postMessage(
-      { kind: "shown", ticket: ask.ticket, step: ask.step, pictures },
+      { kind: "shown", ticket: ask.ticket, step: ask.step, pictures, border },
       pictures.map((p) => p.bitmap),
     );
   } catch (cause) {
@@ -84,6 +105,18 @@ async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
     const { ticket, step } = ask;
     host.postMessage({ kind: "refused", ticket, step, error: textOf(cause), status, code });
   }
+}
+
+/** Answer with the values of a layer at some cells; NaN where it has none. */
+async function read(ask: Extract<Ask, { kind: "read" }>): Promise<void> {
+  let values: number[] = [];
+  try {
+    const layer = (await fields(ask.run, ask.step, [ask.layer])).get(ask.layer);
+    values = ask.cells.map((cell) => layer?.data[cell] ?? NaN);
+  } catch {
+    // the reader does without
+  }
+  host.postMessage({ kind: "values", ticket: ask.ticket, values });
 }
 
 function probe(ask: Extract<Ask, { kind: "probe" }>): void {
@@ -103,7 +136,8 @@ function forget(run: string): void {
       bytes -= known.bytes;
     }
   }
-  for (const key of ranges.keys()) if (key.startsWith(`${run}/`)) ranges.delete(key);
+  newest.delete(run);
+  for (const key of scales.keys()) if (key.startsWith(`${run}/`)) scales.delete(key);
 }
 
 /** Return layers of a step; fetch those that are missing in one frame. */
@@ -112,14 +146,24 @@ async function fields(run: string, step: number, layers: string[]): Promise<Know
   const before = kept.get(key);
   const missing = [...new Set(layers)].filter((layer) => !before?.layers.has(layer));
   if (missing.length) {
+    const base = baseOf(run, step, missing);
     const names = missing.map(encodeURIComponent).join(",");
-    const buffer = await getBytes(runUrl(run, `/steps/${step}/fields?layers=${names}`));
+    const since = base === null ? "" : `&since=${base}`;
+    const buffer = await getBytes(runUrl(run, `/steps/${step}/fields?layers=${names}${since}`));
     const frame = decode(buffer);
+    const from = frame.since === undefined ? undefined : kept.get(`${run}/${frame.since}`);
     const known = kept.get(key) ?? { layers: new Map<string, FrameArray>(), bytes: 0 };
-    for (const [name, array] of frame.arrays) known.layers.set(name, array);
-    known.bytes += buffer.byteLength;
-    bytes += buffer.byteLength;
+    for (const name of missing) {
+      const array = patched(frame.arrays, name, from?.layers.get(name));
+      if (!array) continue;
+      known.layers.set(name, array);
+      known.bytes += array.data.byteLength;
+      bytes += array.data.byteLength;
+    }
+    for (const [name, ends] of Object.entries(frame.scales ?? {}))
+      if (ends) scales.set(`${run}/${name}`, { low: ends[0], high: ends[1] });
     kept.set(key, known);
+    newest.set(run, step);
   }
   const known = kept.get(key) as Known;
   kept.delete(key);
@@ -132,25 +176,30 @@ async function fields(run: string, step: number, layers: string[]): Promise<Know
   return known.layers;
 }
 
-/** Return the ends of a layer's scale: its range at step 0 and here; it stays for the run. */
-async function rangeOf(run: string, layer: string, here: FrameArray, how: How): Promise<Range> {
-  const key = `${run}/${layer}`;
-  const known = ranges.get(key);
-  if (known) return known;
-  let range = spanOf(here);
-  try {
-    const first = (await fields(run, 0, [layer])).get(layer);
-    const { low, high } = first ? spanOf(first) : range;
-    range = { low: Math.min(range.low, low), high: Math.max(range.high, high) };
-  } catch {
-    // a scale without the first step will do
-  }
-  if (how.way === "scale" && how.log)
-    range = { low: Math.max(range.low, range.high / 100), high: range.high };
-  ranges.set(key, range);
-  return range;
+/** Return the last step that was fetched, if it has the layers and only a few steps lie between. */
+function baseOf(run: string, step: number, layers: string[]): number | null {
+  const last = newest.get(run);
+  if (last === undefined || last === step || Math.abs(step - last) > MAX_STEPS_BETWEEN) return null;
+  const known = kept.get(`${run}/${last}`);
+  return known && layers.every((layer) => known.layers.has(layer)) ? last : null;
 }
 
-function spanOf(array: FrameArray): Range {
-  return { low: array.min ?? 0, high: array.max ?? 1 }; // both are null without a finite value
+/** Return a layer of a frame, which may hold only the cells that differ from an earlier one. */
+function patched(
+  arrays: Map<string, FrameArray>,
+  name: string,
+  before: FrameArray | undefined,
+): FrameArray | undefined {
+  const values = arrays.get(name);
+  const cells = arrays.get(`${name}.cells`);
+  if (!cells || !values || !before) return cells ? undefined : values;
+  const data = before.data.slice();
+  cells.data.forEach((cell, n) => (data[cell] = values.data[n] as number));
+  return { ...before, data };
+}
+
+/** Return the ends of a layer's scale, the same at every step of the run. */
+function rangeOf(run: string, layer: string, here: FrameArray, how: How): Range {
+  const { low, high } = scales.get(`${run}/${layer}`) ?? { low: here.min ?? 0, high: here.max ?? 1 };
+  return how.way === "scale" && how.log ? { low: Math.max(low, high / 100), high } : { low, high };
 }

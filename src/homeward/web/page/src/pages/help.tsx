@@ -3,8 +3,10 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { letterKeys, switchLetterKeys } from "./letters";
 
 export const helping = signal(false);
+
 
 const TERMS: [string, string][] = [
   ["way home", "A return policy from a cell; its value v is a lower bound of its success probability."],
@@ -77,6 +79,14 @@ export function Help() {
       </header>
       <Definitions name="words" entries={TERMS} />
       <h2>Keys</h2>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={letterKeys.value}
+          onChange={(event) => switchLetterKeys(event.currentTarget.checked)}
+        />
+        Use single letters, digits and signs as keys
+      </label>
       <Definitions name="keys" entries={KEYS.map(([key, text]) => [<kbd>{key}</kbd>, text])} />
     </dialog>
   );

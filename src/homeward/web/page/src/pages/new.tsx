@@ -1,12 +1,15 @@
 // The form of a new run: world, explorer, safety criteria.
 
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { attempt, complain } from "../messages";
 import { Check, Choice, Field, unfold } from "../parts/fields";
 import { startPair, startRun } from "../run/starting";
 import * as ground from "./new/ground";
 import { Promises } from "./new/promises";
 import { nameOf, wrongPart } from "./new/reading";
+import { OtherSettings } from "./new/others";
+import { loadSchemas } from "./new/schema";
 import * as settings from "./new/settings";
 import { GridFields, TerrainFields } from "./new/terrain";
 import { missing } from "./new/uploader";
@@ -45,6 +48,7 @@ async function begin(): Promise<void> {
 
 export function NewPage() {
   const busy = useSignal(false);
+  useEffect(loadSchemas, []);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     busy.value = true;
@@ -172,6 +176,7 @@ function MoreSettings() {
             </label>
           </>
         )}
+        <OtherSettings kind={kind.value} />
       </div>
     </details>
   );

@@ -1,7 +1,11 @@
 // The paper's three counter-examples: small graphs, and what each definition of safety says of them.
 
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Counterexample } from "../api";
+import { Hundred } from "../calloff/hundred";
+import type { Fate } from "../calloff/hundred";
+import { randoms } from "../calloff/world";
 import { Numbers } from "../parts/numbers";
 import { examples, loadExamples } from "../run/starting";
 import { beside, chance, keeps } from "../words";
@@ -20,6 +24,7 @@ export function StoriesPage() {
       {examples.value?.counterexamples.map((story) => (
         <Story key={story.name} story={story} />
       ))}
+      <Budget />
     </main>
   );
 }
@@ -53,6 +58,94 @@ function Story({ story }: { story: Counterexample }) {
             </tr>
           ))}
         </Numbers>
+      </div>
+      <Walks story={story} />
+    </section>
+  );
+}
+
+let draws = 0;
+
+/** Send a hundred explorers by each policy, each in a world drawn from the belief. */
+function Walks({ story }: { story: Counterexample }) {
+  const walked = useSignal<Fate[][]>([]);
+  const rows = story.rows.filter((row) => row.exact !== null);
+  const send = (): void => {
+    const random = randoms(++draws);
+    walked.value = rows.map((row) => hundred(row.exact ?? 0, random));
+  };
+  return (
+    <div class="walks stack">
+      <p>
+        <button onClick={send}>Call it off: send a hundred by each policy</button>
+      </p>
+      {walked.value.length > 0 && (
+        <div class="walk-list">
+          {rows.map((row, i) => (
+            <div key={row.label}>
+              <h3>{row.label}</h3>
+              <p class="fine" role="status">
+                {row.naive !== null && <>naive promises {whole(row.naive)}, </>}
+                {row.bound !== null && <>proven ≥ {whole(row.bound)}, </>}
+                this draw <b>{walked.value[i]?.filter((fate) => fate === "home").length}</b>
+              </p>
+              <Hundred fates={walked.value[i] ?? []} />
+            </div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function whole(value: number): number {
+  return Math.floor(100 * value + 1e-9);
+}
+
+function hundred(chance: number, random: () => number): Fate[] {
+  return Array.from({ length: 100 }, () => (random() < chance ? "home" : "lost"));
+}
+
+const LEVEL = 0.98; // of each plan, as in the paper's experiments on Mars
+
+/** Many plans, each at its own level: what is left of a promise. */
+function Budget() {
+  const plans = useSignal(50);
+  const left = LEVEL ** plans.value;
+  const random = randoms(plans.value);
+  return (
+    <section class="card story stack" aria-label="The budget">
+      <h2>The budget</h2>
+      <p>
+        Each plan is safe at δ = {LEVEL}, and the explorer makes a plan at every step. If each plan
+        uses up what δ allows, the risks multiply: after n plans only {LEVEL}ⁿ is left. A budget for
+        the whole run spends 1 − δ once, however many steps it takes.
+      </p>
+      <label class="row">
+        <span>
+          Plans <b class="num">{plans.value}</b>
+        </span>
+        <input
+          type="range"
+          min={1}
+          max={300}
+          value={plans.value}
+          onInput={(event) => (plans.value = Number(event.currentTarget.value))}
+        />
+      </label>
+      <div class="walk-list">
+        <div>
+          <h3>A level for each plan</h3>
+          <p class="fine">
+            promised {whole(LEVEL)} by each plan, left after {plans.value}: {chance(left, 3)}
+          </p>
+          <Hundred fates={hundred(left, random)} />
+        </div>
+        <div>
+          <h3>A budget for the whole run</h3>
+          <p class="fine">proven ≥ {whole(LEVEL)}, after any number of plans</p>
+          <Hundred fates={hundred(LEVEL, random)} />
+        </div>
       </div>
     </section>
   );

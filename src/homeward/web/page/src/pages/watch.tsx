@@ -1,11 +1,14 @@
 // One run, or two on one cursor.
 
 import { effect, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { format, parse, placeOf, to } from "../link";
 import type { Link } from "../link";
 import { painter } from "../map/painter";
+import { Drawer } from "../parts/drawer";
 import { LayerPicker, MapPane } from "../parts/map";
+import { MissionPanel } from "../parts/mission";
 import { Plots } from "../parts/plots";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
 import type { Command } from "../parts/status";
@@ -77,6 +80,7 @@ export function RunPage({ link }: { link: Link }) {
   const [run] = runs;
   const [scene] = scenes;
   const side = useRef<HTMLDivElement>(null);
+  const wide = useSignal(false); // whether the map alone fills the window
   useEffect(
     () =>
       effect(() => {
@@ -94,16 +98,26 @@ export function RunPage({ link }: { link: Link }) {
     );
   }
   return (
-    <main class="watch one" id="main">
+    <main class={wide.value ? "watch one wide" : "watch one"} id="main">
       <div class="stage">
-        <RunHead run={run} cursor={cursor} alone />
+        <RunHead run={run} cursor={cursor} alone>
+          <button
+            class="small"
+            aria-pressed={wide.value}
+            onClick={() => (wide.value = !wide.value)}
+          >
+            Map only
+          </button>
+        </RunHead>
         {details && <FirstVisit grid={isGrid(details)} />}
         {details && details.layers.length > 0 && <LayerPicker details={details} show={show} />}
         <MapPane scene={scene} label={details ? details.id : "the run"} />
-        <Timeline cursor={cursor} />
+        <Timeline cursor={cursor} scenes={scenes} />
       </div>
-      <div class="side" ref={side}>
+      <div class="side" ref={side} hidden={wide.value}>
         <Reasons scene={scene} />
+        {details?.status === "waiting" && !details.error && <MissionPanel run={run} />}
+        {details && <Drawer scene={scene} details={details} />}
         {details && scene.begun.value && <Plots cursor={cursor} />}
       </div>
     </main>
@@ -116,9 +130,10 @@ export function ComparePage({ link }: { link: Link }) {
   const names = namesOf(runs);
   return (
     <main class="watch two" id="main">
+      <h1 class="hidden">Comparison of {link.runs.join(", ")}</h1>
       {details && <FirstVisit grid={isGrid(details)} />}
       {details && <LayerPicker details={details} show={show} />}
-      <div class="pair">
+      <div class={`pair of-${scenes.length}`}>
         {scenes.map((scene, i) => (
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>
             <RunHead run={scene.run} cursor={cursor} alone={false} />
@@ -136,7 +151,7 @@ export function ComparePage({ link }: { link: Link }) {
           </div>
         ))}
       </div>
-      <Timeline cursor={cursor} />
+      <Timeline cursor={cursor} scenes={scenes} />
       <div class="below">
         {scenes.map((scene, i) => (
           <div class="stack" key={scene.run.id + String(i)}>
@@ -169,12 +184,20 @@ function Missing({ text, alone }: { text: string; alone: boolean }) {
   );
 }
 
-function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone: boolean }) {
+interface RunHeadProps {
+  run: RunModel;
+  cursor: Cursor;
+  alone: boolean; // whether the page is about this run only
+  children?: ComponentChildren;
+}
+
+function RunHead({ run, cursor, alone, children }: RunHeadProps) {
   const details = run.details.value;
+  const name = alone ? <h1>{run.id}</h1> : <h2>{run.id}</h2>;
   if (!details) {
     return (
       <header class="run-head row">
-        <h1>{run.id}</h1>
+        {name}
       </header>
     );
   }
@@ -187,7 +210,7 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
   const gone = run.gone.value;
   return (
     <header class="run-head row">
-      <h1>{details.id}</h1>
+      {name}
       <ExplorerTag run={details} />
       {gone ? <span class="tag status damaged">deleted</span> : <StatusTag run={details} />}
       <span class="unit">{worldOf(details)}</span>
@@ -203,7 +226,11 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
           Compare with its pair
         </a>
       )}
+      {details.trapped !== null && (
+        <span class="tag status trapped">trapped at step {details.trapped}</span>
+      )}
       {!gone && <Commands run={details} act={act} without={["delete"]} />}
+      {children}
       {details.error && details.status === "failed" && (
         <p class="ended fine">The run failed: {details.error}</p>
       )}

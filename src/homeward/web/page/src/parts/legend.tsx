@@ -1,12 +1,14 @@
 // The legend of the map.
 
 import type { Details } from "../api";
-import { HEIGHTS, HOUSE, NO, UNSEEN, WALL, YES, css, gradient } from "../map/colours";
+import { HEIGHTS, HOUSE, NO, YES, css, gradient, surroundings } from "../map/colours";
 import type { Rgb } from "../map/colours";
 import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
 import { howOf, layerOf } from "../run/show";
-import { figure, isOfRun } from "../words";
+import { DEFAULT_LEVEL } from "../run/show";
+import { figure, isOfRun, levelName } from "../words";
+import { dark } from "./theme";
 
 export interface Key {
   title: string;
@@ -25,10 +27,11 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   const how = howOf(layer);
   const unit = layer.unit ?? "";
   const seen = details.layers.some((each) => each.name === "seen");
+  const around = surroundings(dark.value);
   if (how.way === "heights") {
     const swatches = HEIGHTS.map((colour, i) => ({ colour: css(colour), text: String(i + 1) }));
-    swatches.push({ colour: css(WALL), text: "wall" });
-    if (layer.name === "height") swatches.push({ colour: css(UNSEEN), text: "not yet seen" });
+    swatches.push({ colour: css(around.wall), text: "wall" });
+    if (layer.name === "height") swatches.push({ colour: css(around.unseen), text: "not yet seen" });
     return { title: layer.title, unit: "", bar: null, swatches };
   }
   if (how.way === "marks") {
@@ -42,14 +45,15 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   const paler = how.way === "relief" && how.dims;
   const unseen = paler
     ? swatch([214, 205, 192], "paler: not yet seen")
-    : swatch([150, 153, 157], "not yet seen");
+    : swatch(dark.value ? [71, 79, 86] : [150, 153, 157], "not yet seen");
   return { title: layer.title, unit, bar, swatches: how.way === "relief" && seen ? [unseen] : [] };
 }
 
-type Mark = "here" | "path" | "heads" | "start" | "home" | "way";
+type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
 
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
+  const level = details.criteria.find(({ kind }) => kind === "return")?.level ?? DEFAULT_LEVEL;
   const apart = details.home !== null && details.home !== "current"; // else it is where one stands
   return [
     { mark: "here", text: "explorer" },
@@ -58,6 +62,9 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
     { mark: "start", text: "start" },
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
+    ...(details.layers.some(({ name }) => name === "v")
+      ? [{ mark: "contour" as const, text: `way home ≥ ${levelName(level)}` }]
+      : []),
   ];
 }
 

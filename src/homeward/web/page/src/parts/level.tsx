@@ -1,4 +1,4 @@
-// A slider for the safety level δ, with an explanation.
+// The safety level δ: a slider and a field to type it, and an explanation.
 
 import type { Signal } from "@preact/signals";
 import { meaning, planMeaning } from "../words";
@@ -7,7 +7,7 @@ import type { Home } from "../words";
 const LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1];
 
 interface LevelProps {
-  level: Signal<number>; // one of the levels
+  level: Signal<number>;
   planHome?: Home | null; // of the paper's algorithm, whose level is for each plan
   naive?: boolean; // whether the explorer plans as if the mean model were true
 }
@@ -22,9 +22,10 @@ export function LevelSlider({ level, planHome = null, naive = false }: LevelProp
   const said = naive ? `${promise} This is true only if the mean model is; nothing is proven.` : promise;
   return (
     <div class="level stack">
-      <label for="level">
-        Safety level δ <b class="num">{level.value}</b>
-      </label>
+      <div class="row">
+        <label for="level">Safety level δ</label>
+        <TypedLevel level={level} />
+      </div>
       <input
         id="level"
         type="range"
@@ -39,6 +40,61 @@ export function LevelSlider({ level, planHome = null, naive = false }: LevelProp
       <p id="level-meaning" class="soft fine">
         {said}
       </p>
+    </div>
+  );
+}
+
+/** A field to type δ; a text that is no level is not taken. */
+function TypedLevel({ level, changed, disabled }: LevelFieldProps) {
+  const take = (text: string): void => {
+    const value = text.trim() === "" ? NaN : Number(text.replace(",", "."));
+    if (!(value >= 0 && value <= 1)) return;
+    level.value = value;
+    changed?.();
+  };
+  return (
+    <input
+      class="level-number num"
+      type="number"
+      min={0}
+      max={1}
+      step="any"
+      inputMode="decimal"
+      aria-label="δ as a number"
+      value={level.value}
+      disabled={disabled ?? false}
+      onInput={(event) => take(event.currentTarget.value)}
+    />
+  );
+}
+
+interface LevelFieldProps {
+  level: Signal<number>;
+  changed?: () => void;
+  disabled?: boolean;
+}
+
+/** Drag or type δ from 0 to 1. */
+export function Level({ level, changed, disabled }: LevelFieldProps) {
+  return (
+    <div class="level stack">
+      <div class="row">
+        <label for="drag-level">Safety level δ</label>
+        <TypedLevel level={level} {...(changed ? { changed } : {})} disabled={disabled ?? false} />
+      </div>
+      <input
+        id="drag-level"
+        type="range"
+        min={0}
+        max={1}
+        step={0.005}
+        value={level.value}
+        disabled={disabled ?? false}
+        onInput={(event) => {
+          level.value = Number(event.currentTarget.value);
+          changed?.();
+        }}
+      />
     </div>
   );
 }

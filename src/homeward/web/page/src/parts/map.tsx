@@ -10,27 +10,47 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { cellName, layerName, reading } from "../words";
+import { cellName, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
+import { pursuitWord } from "./why";
+
+/** The layers that are in sight at first; the others are under "More". */
+const MAIN_LAYERS = ["height", "v", "uncertainty", "slope"];
 
 export function LayerPicker({ details, show }: { details: Details; show: Show }) {
   const base = layerOf(details, show.layer.value);
   const others = details.layers.filter((layer) => layer.name !== base?.name);
+  const open = useSignal(false);
+  const [main, rest] = [
+    MAIN_LAYERS.flatMap((name) => details.layers.find((layer) => layer.name === name) ?? []),
+    details.layers.filter((layer) => !MAIN_LAYERS.includes(layer.name)),
+  ];
+  const unfolded = open.value || rest.some((layer) => layer.name === base?.name);
   return (
     <div class="layers row">
       <div class="segments" role="group" aria-label="Layer of the map">
-        {details.layers.map((layer, i) => (
+        {[...main, ...(unfolded ? rest : [])].map((layer) => (
           <button
             key={layer.name}
+            data-layer={layer.name}
             aria-pressed={layer.name === base?.name}
-            title={`${layer.title} (key ${i + 1})`}
+            title={`${layer.title} (key ${details.layers.indexOf(layer) + 1})`}
             onClick={() => selectLayer(show, layer.name)}
           >
             {layerName(layer)}
           </button>
         ))}
+        {rest.length > 0 && (
+          <button
+            class="more"
+            aria-expanded={unfolded}
+            onClick={() => (open.value = !unfolded)}
+          >
+            {unfolded ? "Less" : "More"}
+          </button>
+        )}
       </div>
       <div class="blend row fine">
         <label class="row soft">
@@ -91,7 +111,7 @@ const ARROWS: Record<string, [number, number]> = {
 function MapFigure({ scene, details, label, dated }: Pane & { details: Details }) {
   const element = useRef<HTMLCanvasElement>(null);
   const map = useRef<MapCanvas | null>(null);
-  const spoken = useSignal("");
+  const spoken = useSignal<number | null>(null); // the cell to announce, once its values are known
   useEffect(() => {
     if (!element.current) return undefined;
     const made = new MapCanvas(element.current, scene);
@@ -115,7 +135,7 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
       const cell = row * columns + column;
       scene.hover.value = cell;
       map.current?.reveal(cell);
-      spoken.value = cellName(cell, columns);
+      spoken.value = cell;
     } else if (event.key === "Enter") scene.selected.value = scene.hover.value ?? scene.here.value;
     else if (event.key === "Escape") scene.selected.value = scene.hover.value = null;
     else return;
@@ -150,9 +170,12 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
           <p class="map-note">{scene.noPicture.value || "Drawing the map…"}</p>
         )}
         <p class="map-notes">{pictures && <Working scene={scene} details={details} />}</p>
+        {!dated && <Pursuit scene={scene} columns={columns} />}
         <Readout scene={scene} details={details} columns={columns} />
         <span class="hidden" aria-live="polite">
-          {spoken.value && `${spoken.value}: ${spokenValues(details, scene.values.value)}`}
+          {spoken.value === scene.read.value &&
+            spoken.value !== null &&
+            `${cellName(spoken.value, columns)}: ${spokenValues(details, scene.values.value)}`}
         </span>
       </div>
       <figcaption class="row">
@@ -176,6 +199,35 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
       </figcaption>
     </figure>
   );
+}
+
+/** What the explorer heads for, and what it refuses, in a sentence. */
+function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
+  const why = scene.why.value;
+  if (!why || why.step !== scene.step.value) return null;
+  const refused = why.actions.filter(({ verdict, leaves }) => verdict === "unsafe" && leaves > 0);
+  const said = pursuitWord(why, columns);
+  if (!said) return null;
+  return (
+    <p class="pursuit fine" aria-live="off">
+      {said}
+      {refused.length > 0 && (
+        <span class="bad">
+          {" "}
+          It refuses {refused.map(({ name }) => name).join(", ")}: too little way home.
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** Return the middle of a cell in map coordinates. */
+function coordinates(transform: readonly number[], cell: number, columns: number): string {
+  const [a = 1, b = 0, c = 0, d = 0, e = 1, f = 0] = transform;
+  const [column, row] = [(cell % columns) + 0.5, Math.floor(cell / columns) + 0.5];
+  const digits = Math.abs(a) < 0.01 ? 6 : 1;
+  const [x, y] = [a * column + b * row + c, d * column + e * row + f];
+  return `x ${minus(x.toFixed(digits))}, y ${minus(y.toFixed(digits))}`;
 }
 
 async function copyLink(): Promise<void> {
@@ -256,6 +308,11 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
   return (
     <div class={cell % columns < columns / 2 ? "readout fine right-hand" : "readout fine"} data-cell={cell}>
       <b>{cellName(cell, columns)}</b>
+      {details.transform && (
+        <span class="block soft coordinates" title={details.crs ?? ""}>
+          {coordinates(details.transform, cell, columns)}
+        </span>
+      )}
       <dl>
         {details.layers
           .filter((layer) => layer.name in values)

@@ -194,6 +194,7 @@ function marks(context: CanvasRenderingContext2D, details: Details): Piece[] {
         disc(x, y, 7, "#fff", "#fff"); // the ring is dark, and so may the paper be
         disc(x, y, 6, "#fff", ink);
       } else if (mark === "way") stroke(x, y, way, 3, [6, 4]);
+      else if (mark === "contour") stroke(x, y, way, 2, []);
       else if (mark === "heads") stroke(x, y, here, 3, [3, 4]);
       else if (mark === "path") {
         stroke(x, y, "#fff", 5, []);

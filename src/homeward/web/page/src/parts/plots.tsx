@@ -7,7 +7,7 @@ import "uplot/dist/uPlot.min.css";
 import type { Cursor } from "../run/cursor";
 import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
-import { figure, isOfRun } from "../words";
+import { criterionName, figure, isOfRun } from "../words";
 import { colour, dark } from "./theme";
 
 interface Line {
@@ -39,9 +39,9 @@ function library(): Promise<typeof uPlot> {
   return fetched;
 }
 
-const STROKES = ["accent", "second"];
+const STROKES = ["accent", "second", "third", "fourth", "fifth", "sixth"];
 
-function column(run: RunModel, name: "known" | "plan_ms", shift: number): Line["at"] {
+function column(run: RunModel, name: "plan_ms", shift: number): Line["at"] {
   return () => {
     const { count, [name]: y } = run.columns.value;
     return y?.some((value) => !Number.isNaN(value)) ? { x: steps(count, shift), y } : null;
@@ -63,9 +63,9 @@ function bounds(runs: readonly RunModel[]): Line[] {
       if (criterion.kind === "earn") return [];
       const whose = [
         runs.length > 1 ? names[i] : "",
-        proven.length > 1 ? criterion.name : "",
+        proven.length > 1 ? criterionName(criterion) : "",
       ].filter((word) => word);
-      const stroke = STROKES[(i + k) % 2] as string;
+      const stroke = STROKES[(i + k) % STROKES.length] as string;
       const of = (name: "bound" | "kept") => (): ReturnType<Line["at"]> => {
         const { count, criteria: wide, [name]: table } = run.columns.value;
         const y = Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
@@ -93,10 +93,14 @@ function knowns(runs: readonly RunModel[]): Line[] {
   const differ = new Set(units).size > 1;
   return runs.map((run, i) => ({
     label: runs.length > 1 ? (names[i] as string) : (units[i] as string),
-    stroke: STROKES[i % 2] as string,
+    stroke: STROKES[i % STROKES.length] as string,
     fill: true,
     ...(differ ? { unit: units[i] as string, right: units[i] !== units[0] } : {}),
-    at: column(run, "known", 1),
+    at: () => {
+      const { count, known, knownAtStart } = run.columns.value;
+      if (!known) return null;
+      return { x: steps(count + 1, 0), y: Float32Array.from([knownAtStart ?? NaN, ...known]) };
+    },
   }));
 }
 
@@ -111,7 +115,7 @@ const KINDS: Kind[] = [
     lines: (runs) =>
       runs.map((run, i) => ({
         label: runs.length > 1 ? (namesOf(runs)[i] as string) : "per plan",
-        stroke: STROKES[i % 2] as string,
+        stroke: STROKES[i % STROKES.length] as string,
         at: column(run, "plan_ms", 0),
       })),
   },
@@ -174,8 +178,10 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
       let drawn = true;
       const fill = effect(() => {
         void cursor.last.value; // all plots reach as far as the longest run
-        const data = dataOf(present(), Plot);
-        if (!drawn) plot?.setData(data);
+        const lines = present();
+        const data = dataOf(lines, Plot);
+        // Lines that come or go change `shape`, and with it the plot.
+        if (!drawn && plot?.series.length === lines.length + 1) plot.setData(data);
         drawn = false;
       });
       const follow = effect(() => {
@@ -237,7 +243,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
 function emptyWord(kind: Kind, cursor: Cursor): string {
   if (cursor.last.value === 0) return "No step was taken yet.";
   if (kind.name === "bounds")
-    return "This explorer has no safety criterion, so nothing is proven.";
+    return "No promise: this explorer has no safety criterion, so nothing is proven.";
   const median = cursor.runs.flatMap((run) => run.details.value?.plan_ms ?? []);
   if (kind.name === "times" && median.length) {
     return `Not recorded for each step. Median: ${median.map((ms) => figure(ms, 3)).join(" and ")} ms.`;

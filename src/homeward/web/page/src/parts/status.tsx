@@ -31,6 +31,7 @@ const COMMANDS: Record<Status, Command[]> = {
   finished: ["delete"],
   damaged: ["delete"],
   newer: ["delete"],
+  waiting: ["delete"],
 };
 
 const DOING: Record<Command, string> = {

@@ -1,13 +1,20 @@
-// The controls of the time cursor: play, step, scrub, speed, follow.
+// The controls of the time cursor: play, step, scrub, speed, follow; and events to go to.
 
+import { useEffect, useMemo } from "preact/hooks";
+import type { TimelineEvent } from "../api";
 import { SPEEDS } from "../run/cursor";
 import type { Cursor } from "../run/cursor";
+import type { Scene } from "../run/scene";
+import { eventWord, eventsOf } from "../run/timeline";
 import { IconButton } from "./icons";
 
-export function Timeline({ cursor }: { cursor: Cursor }) {
+export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }) {
   const step = cursor.step.value;
   const last = cursor.last.value;
   const playing = cursor.playing.value;
+  const loaded = useMemo(() => scenes.map((scene) => eventsOf(scene.run, scene.told)), [cursor]);
+  useEffect(() => () => loaded.forEach(({ stop }) => stop()), [loaded]);
+  const events = loaded.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step);
   return (
     <div class="timeline row" role="group" aria-label="Time">
       <div class="buttons">
@@ -34,18 +41,33 @@ export function Timeline({ cursor }: { cursor: Cursor }) {
           onClick={() => cursor.by(1)}
         />
       </div>
-      <input
-        class="scrub"
-        type="range"
-        min={0}
-        max={Math.max(1, last)}
-        step={1}
-        value={step}
-        disabled={last === 0}
-        aria-label="Step"
-        aria-valuetext={`after ${step} of ${last} steps`}
-        onInput={(event) => cursor.jump(Number(event.currentTarget.value))}
-      />
+      <div class="scrub-box">
+        <input
+          class="scrub"
+          type="range"
+          min={0}
+          max={Math.max(1, last)}
+          step={1}
+          value={step}
+          disabled={last === 0}
+          aria-label="Step"
+          aria-valuetext={`after ${step} of ${last} steps`}
+          onInput={(event) => cursor.jump(Number(event.currentTarget.value))}
+        />
+        {last > 0 && (
+          <div class="event-marks" aria-hidden="true">
+            {events.map((event, i) => (
+              <i
+                key={i}
+                class={event.code}
+                title={eventWord(event)}
+                style={{ left: `${(100 * event.step) / Math.max(1, last)}%` }}
+                onClick={() => cursor.jump(event.step)}
+              />
+            ))}
+          </div>
+        )}
+      </div>
       <output class="count" aria-live="off">
         after <b>{step}</b> of {last} steps
       </output>
@@ -72,6 +94,39 @@ export function Timeline({ cursor }: { cursor: Cursor }) {
           Follow live
         </button>
       )}
+      {last > 0 && <EventLine events={events} cursor={cursor} />}
     </div>
+  );
+}
+
+const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
+const rank = ({ code }: TimelineEvent): number => (LOUD.includes(code) ? LOUD.indexOf(code) : LOUD.length);
+
+/** The events of this step, and buttons to the one before and the next. */
+function EventLine({ events, cursor }: { events: TimelineEvent[]; cursor: Cursor }) {
+  const step = cursor.step.value;
+  const here = events.filter((event) => event.step === step);
+  here.sort((a, b) => rank(a) - rank(b));
+  const [shown] = here;
+  const loud = events.filter(({ code }) => LOUD.includes(code));
+  const before = loud.filter((event) => event.step < step).pop();
+  const after = loud.find((event) => event.step > step);
+  const go = (event: TimelineEvent | undefined): void => {
+    if (!event) return;
+    cursor.playing.value = false;
+    cursor.jump(event.step);
+  };
+  return (
+    <p class="event-line row fine">
+      <button class="small" disabled={!before} onClick={() => go(before)}>
+        Previous event
+      </button>
+      <button class="small" disabled={!after} onClick={() => go(after)}>
+        Next event
+      </button>
+      <span role="status" class={shown?.code === "trapped" ? "bad" : ""}>
+        {shown ? eventWord(shown) : ""}
+      </span>
+    </p>
   );
 }

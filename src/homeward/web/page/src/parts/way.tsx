@@ -4,6 +4,7 @@ import type { Scene } from "../run/scene";
 import { beside, cellName, chance } from "../words";
 import { IconButton } from "./icons";
 import { Numbers } from "./numbers";
+import { Profile } from "./profile";
 
 export function WayPanel({ scene }: { scene: Scene }) {
   const cell = scene.selected.value;
@@ -40,6 +41,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
             It succeeds with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 minus the
             risks of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
+          <Profile scene={scene} way={way} />
           <Numbers
             label="Moves of the way home"
             heads={["move", "to", "success", "risk", "still to come"]}

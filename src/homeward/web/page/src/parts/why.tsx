@@ -7,13 +7,14 @@ import type { Scene } from "../run/scene";
 import { Numbers } from "./numbers";
 import { beside, cellName, chance, compass, figure, isOfRun, keeps, levelName } from "../words";
 
-type Sign = "chosen" | "unsafe" | "less" | "other" | "plan" | "closest" | "closed";
+type Sign = "chosen" | "unsafe" | "less" | "other" | "passed" | "plan" | "closest" | "closed";
 
 const SIGNS: Record<Sign, { mark: string; text: string }> = {
   chosen: { mark: "✓", text: "chosen" },
   plan: { mark: "○", text: "in the plan, not chosen" },
   less: { mark: "=", text: "not worth more than the plan" },
   other: { mark: "=", text: "safe, not chosen" },
+  passed: { mark: "·", text: "not chosen by the agent" },
   unsafe: { mark: "✕", text: "below δ" },
   closest: { mark: "≤", text: "not safer" },
   closed: { mark: "–", text: "not available" },
@@ -25,6 +26,7 @@ const SIGN_OF: Record<Verdict, Sign> = {
   waits: "plan",
   worth_less: "less",
   not_chosen: "other",
+  not_taken: "passed",
   unsafe: "unsafe",
   no_safer: "closest",
   unavailable: "closed",
@@ -37,7 +39,8 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   if (!details) return null;
   const waits = scene.slow.value && !scene.planning.value; // until it is asked for
   const stale = why !== null && why.step !== scene.step.value;
-  const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
+  const awaits = details.status === "waiting"; // the move of a mission is decided, not yet taken
+  const ended = scene.step.value >= scene.run.count.value && (awaits || !scene.run.going.value);
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
   const rest = why && (reasonOf(why, details.shape?.[1] ?? 1) || why.reasons);
@@ -110,6 +113,20 @@ function reasonOf({ action, proposal, status, value, upper }: Why, columns: numb
   return `The value of this plan is ${figure(value)}; the value of every safe plan is at most ${figure(upper)}.`;
 }
 
+/** Return what the explorer heads for and why, in one sentence; "" where the run ends. */
+export function pursuitWord({ proposal, action, sentence, criteria }: Why, columns: number): string {
+  if (action === null) return sentence;
+  if (!proposal) return sentence;
+  const { path, gain, steps } = proposal;
+  const last = path[path.length - 1] ?? 0;
+  const unit = proposal.unit ? ` ${proposal.unit}` : "";
+  const within = steps === 1 ? "one step" : `${figure(steps, 3)} steps`;
+  const where = path.length > 1 ? `Heads for ${cellName(last, columns)}` : "Looks from here";
+  const kept = criteria.some(({ kind }) => kind === "return");
+  const home = kept ? ", and has a way home all along" : "";
+  return `${where}: it expects ${figure(gain, 3)}${unit} within ${within}${home}.`;
+}
+
 /** Why one action was chosen or not; below a level, by how much. */
 function VerdictLine({ why, action, ended }: { why: Why; action: WhyAction; ended: boolean }) {
   const sign = SIGN_OF[action.verdict];
@@ -150,13 +167,14 @@ function tightest(why: Why, action: WhyAction): { value: number; level: number }
 }
 
 function endWord({ status, why }: Details): string {
+  if (status === "waiting") return "The mission waits for a report of what became of this move.";
   if (status !== "finished") return `The run is ${status} here.`;
   return ["The run ended here.", why].filter(Boolean).join(" ");
 }
 
 function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
   if (!why.criteria.length)
-    return <p class="soft fine">This explorer has no safety criterion.</p>;
+    return <p class="soft fine">No promise: this explorer has no safety criterion.</p>;
   return (
     <ul class="criteria">
       {why.criteria.map((criterion) => {

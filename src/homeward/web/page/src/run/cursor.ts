@@ -13,7 +13,7 @@ export class Cursor {
   readonly last = computed(() => Math.max(0, ...this.runs.map((run) => run.count.value)));
   readonly live = computed(() => this.runs.some((run) => run.going.value));
 
-  private readonly placed = signal(false); // whether it stands where it was to start
+  readonly placed = signal(false); // whether it stands where it was to start
   private wasLive: boolean | null = null; // before anything is known
   private wanted: number | null;
   private at = 0; // the cursor with its fraction of a step, while playing

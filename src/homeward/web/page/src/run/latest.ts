@@ -1,5 +1,6 @@
 // Ask for what is wanted now. While one question is under way, later ones replace each other, so
-// that a fast cursor never queues work and never starves.
+// that a fast cursor never queues work and never starves. `joined` says what two that wait become, if the
+// later one is not enough.
 
 import { complain } from "../messages";
 
@@ -7,11 +8,14 @@ export class Latest<Q> {
   private going = false;
   private next: Q | undefined;
 
-  constructor(private readonly answer: (question: Q) => Promise<void>) {}
+  constructor(
+    private readonly answer: (question: Q) => Promise<void>,
+    private readonly joined: (waiting: Q, question: Q) => Q = (_, question) => question,
+  ) {}
 
   ask(question: Q): void {
     if (this.going) {
-      this.next = question;
+      this.next = this.next === undefined ? question : this.joined(this.next, question);
       return;
     }
     this.going = true;

@@ -1,13 +1,14 @@
 // The state of one run on the page: its details and the columns of its steps, kept up to date.
 
 import { computed, effect, signal } from "@preact/signals";
-import { change, getBytes, getJson, listen, Refusal, runUrl, textOf } from "../api";
+import { change, getBytes, getJson, Refusal, runUrl, textOf } from "../api";
 import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
 import { explorerName } from "../words";
 import { painter } from "../map/painter";
+import { listen } from "../stream";
 import { Latest } from "./latest";
 import { onList } from "./listing";
 
@@ -18,7 +19,8 @@ export interface Columns {
   next: Int32Array; // [N]
   bound: Float32Array; // [N, K]
   kept: Float32Array; // [N, K]
-  known: Float32Array | null; // [N]
+  known: Float32Array | null; // [N] after each step
+  knownAtStart: number | null; // before the first step
   plan_ms: Float32Array | null; // [N]
 }
 
@@ -30,10 +32,12 @@ const NONE: Columns = {
   bound: new Float32Array(),
   kept: new Float32Array(),
   known: null,
+  knownAtStart: null,
   plan_ms: null,
 };
 
-export const GOING: readonly Status[] = ["running", "queued"];
+/** Runs that go on by themselves, and missions, which go on with each report. */
+export const GOING: readonly Status[] = ["running", "queued", "waiting"];
 const RETRY_MS = 2000; // until columns that were still being computed are asked for again
 
 const MADE = new Map<string, string | null>(); // when the run of a name was made that was last seen
@@ -47,7 +51,10 @@ export class RunModel {
   readonly going = computed(() => GOING.includes(this.details.value?.status ?? "finished"));
 
   private unfollow: (() => void) | null = null; // ends its stream of events
-  private readonly fetching = new Latest<boolean>((all) => this.fetchRecords(all));
+  private readonly fetching = new Latest<boolean>(
+    (all) => this.fetchRecords(all),
+    (waiting, all) => waiting || all, // a request for a part must not replace one for everything
+  );
   private readonly checking = new Latest<boolean>(() => this.load());
   private readonly stops: (() => void)[];
   private closed = false;
@@ -122,7 +129,11 @@ export class RunModel {
 
   private merge(summary: Partial<Summary>): void {
     const before = this.details.value;
-    if (before) this.details.value = { ...before, ...summary };
+    if (!before) return;
+    // A summary lacks what takes long to compute.
+    const { shape, limit } = before;
+    const known = { shape: summary.shape ?? shape, limit: summary.limit ?? limit };
+    this.details.value = { ...before, ...summary, ...known };
   }
 
   /** Mark the run as deleted. */
@@ -161,7 +172,10 @@ export class RunModel {
     try {
       const frame = decode(await getBytes(runUrl(this.id, `/records?from=${before.count}`)));
       if (this.closed) return;
-      this.columns.value = joined(before, frame.arrays);
+      this.columns.value = joined(before, frame.arrays, frame.known_at_start ?? null);
+      const { trapped = null } = frame;
+      if (trapped !== null && this.details.peek()?.trapped !== trapped)
+        this.merge({ trapped, outcome: "trapped" });
       const { count, known } = this.columns.value;
       if (count > 0 && !known && !this.going.value) this.askLater();
     } catch (cause) {
@@ -179,12 +193,15 @@ export class RunModel {
 
   private follow(): void {
     if (this.closed || this.unfollow) return;
-    const heard = {
-      steps: (news: { to: number; status: Status }) => {
+    let broken = false;
+    this.unfollow = listen({
+      run: this.id,
+      last: () => this.count.peek(),
+      steps: (news) => {
         this.merge({ steps: news.to, status: news.status });
         this.fetching.ask(news.to < this.count.peek()); // it was made anew
       },
-      status: (summary: Summary) => {
+      status: (summary) => {
         const was = this.details.value?.status;
         this.merge(summary);
         this.fetching.ask(!GOING.includes(summary.status));
@@ -197,10 +214,14 @@ export class RunModel {
         this.leave();
         this.lose();
       },
-    };
-    this.unfollow = listen(runUrl(this.id, "/events"), heard, (refused) => {
-      doubt();
-      if (refused) this.check();
+      begun: () => {
+        if (broken) this.check();
+        broken = false;
+      },
+      broken: () => {
+        broken = true;
+        doubt();
+      },
     });
   }
 
@@ -218,7 +239,11 @@ export function namesOf(runs: readonly RunModel[]): string[] {
 }
 
 /** Append the columns of later steps to those of earlier ones; one that is missing is null. */
-function joined(before: Columns, arrays: Map<string, FrameArray>): Columns {
+function joined(
+  before: Columns,
+  arrays: Map<string, FrameArray>,
+  knownAtStart: number | null,
+): Columns {
   const added = arrays.get("state")?.data.length ?? 0;
   const criteria = arrays.get("bound")?.shape[1] ?? before.criteria;
   const append = <T extends Int32Array | Float32Array>(name: string, old: T | null, out: T) => {
@@ -239,6 +264,7 @@ function joined(before: Columns, arrays: Map<string, FrameArray>): Columns {
     bound: append("bound", before.bound, reals(criteria)) ?? new Float32Array(),
     kept: append("kept", before.kept, reals(criteria)) ?? new Float32Array(),
     known: append("known", before.known, reals()),
+    knownAtStart: knownAtStart ?? before.knownAtStart,
     plan_ms: append("plan_ms", before.plan_ms, reals()),
   };
 }

@@ -9,26 +9,30 @@ import type { Port } from "../link";
 import { painter } from "../map/painter";
 import type { Painted, Shown } from "../map/worker";
 import { complain, found } from "../messages";
+import { dark } from "../parts/theme";
 import type { Cursor } from "./cursor";
 import { Latest } from "./latest";
 import type { RunModel } from "./model";
-import { fixedOf, groundOf, howOf, layerOf } from "./show";
+import { DEFAULT_LEVEL, fixedOf, groundOf, howOf, layerOf } from "./show";
 import type { Show } from "./show";
 
 export const MAX_CELLS_ALL_LAYERS = 60_000; // up to which all layers are loaded
 const MIN_CELLS_SLOW = 200_000; // from which on a plan is computed only on request
+const MAX_CELLS_LIT = 4_000; // up to which the cells with a way home are found at every moment
 const SETTLED_MS = 120; // without a move of the cursor before the plan is asked for
 
 interface Wanted {
   step: number;
   base: string;
   over: string | null;
+  lit: boolean; // whether cells without a way home are dimmed
 }
 
 export interface Pictures {
   step: number;
   base: Shown;
   over: Shown | null;
+  border: Float32Array | null; // of the cells with a way home, as segments
 }
 
 export class Scene {
@@ -37,6 +41,18 @@ export class Scene {
     const shape = this.run.details.value?.shape;
     return !!shape && shape[0] * shape[1] >= MIN_CELLS_SLOW;
   });
+  /** The run and its map as a text; steps and status of a live run do not change it. */
+  private readonly mapped = computed(() => {
+    const details = this.run.details.value;
+    if (!details) return "";
+    const { created, shape, cell, layers } = details;
+    return JSON.stringify([created, shape, cell, layers.map(({ name }) => name)]);
+  });
+  /** The level of the region with a way home. */
+  readonly level = computed(
+    () =>
+      this.run.details.value?.criteria.find(({ kind }) => kind === "return")?.level ?? DEFAULT_LEVEL,
+  );
   readonly planning = signal(false);
   readonly here = computed(() => this.run.stateAt(this.step.value));
   readonly pictures = signal<Pictures | null>(null);
@@ -58,6 +74,11 @@ export class Scene {
       this.run.details.value?.layers.length === 0,
   );
 
+  /** Whether the first reasons are there too, or there will be none. */
+  readonly told = computed(
+    () => this.begun.value && (this.why.value !== null || this.noWhy.value !== "" || this.slow.value),
+  );
+
   private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
   private readonly reasons = new Latest<number>((step) => this.explain(step));
@@ -77,16 +98,19 @@ export class Scene {
   ) {
     this.stops = [
       effect(() => {
-        const details = run.details.value;
+        const details = this.mapped.value ? run.details.peek() : null;
         const step = this.step.value;
         void found.value; // what could not be fetched is asked for again
-        if (!details?.shape || !details.layers.length) return;
+        void dark.value;
+        // A link to a later step must not load the first one.
+        if (!details?.shape || !details.layers.length || !cursor.placed.value) return;
         const base = layerOf(details, show.layer.value);
         const over = details.layers.find((layer) => layer.name === show.over.value) ?? null;
-        if (base) this.paints.ask({ step, base: base.name, over: over?.name ?? null });
+        const lit = details.shape[0] * details.shape[1] <= MAX_CELLS_LIT;
+        if (base) this.paints.ask({ step, base: base.name, over: over?.name ?? null, lit });
       }),
       effect(() => {
-        const details = run.details.value;
+        const details = this.mapped.value ? run.details.peek() : null;
         const step = this.step.value;
         const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
         const moving = cursor.playing.value || cursor.follow.value;
@@ -95,7 +119,7 @@ export class Scene {
         const drawn = !details?.layers.length || this.drawn.value === step;
         window.clearTimeout(this.settle);
         if (!moving) this.asking?.abort(); // the answer for another step is obsolete
-        if (!details || run.missing.value) return;
+        if (!details || run.missing.value || !cursor.placed.value) return;
         if (cells >= MIN_CELLS_SLOW) {
           this.why.value = this.whys.get(step) ?? null;
           this.back.value = null;
@@ -104,6 +128,9 @@ export class Scene {
           this.settle = window.setTimeout(() => {
             this.reasons.ask(step);
             if (cells && cells <= MAX_CELLS_ALL_LAYERS) void this.loadRest(step);
+            const base = details.shape && layerOf(details, show.layer.peek());
+            if (base && cells > MAX_CELLS_LIT && cells <= MAX_CELLS_ALL_LAYERS)
+              this.paints.ask({ step, base: base.name, over: show.over.peek(), lit: true });
           }, SETTLED_MS);
         }
       }),
@@ -133,6 +160,13 @@ export class Scene {
     this.drop();
   }
 
+  /** Return the heights of some cells at this moment, NaN where they are not known. */
+  async heights(cells: number[]): Promise<number[]> {
+    const question = { kind: "read", run: this.run.id, step: this.step.peek(), layer: "height", cells } as const;
+    const answer = await painter().ask(question);
+    return answer.kind === "values" ? answer.values : [];
+  }
+
   /** Compute the plan of this step on request. */
   ask(): void {
     this.reasons.ask(this.step.peek());
@@ -143,7 +177,7 @@ export class Scene {
     this.pictures.peek()?.over?.bitmap.close();
   }
 
-  private async paint({ step, base, over }: Wanted): Promise<void> {
+  private async paint({ step, base, over, lit }: Wanted): Promise<void> {
     const details = this.run.details.peek();
     if (!details) return;
     const painted: Painted[] = [];
@@ -152,7 +186,9 @@ export class Scene {
       if (layer) painted.push({ layer: layer.name, how: howOf(layer), fixed: fixedOf(layer) });
     }
     const seen = details.layers.map((layer) => layer.name).filter((name) => name === "seen");
-    const answer = await this.fetch(details, step, painted, seen);
+    const known = lit && details.layers.some((layer) => layer.name === "v");
+    const level = known ? this.level.peek() : null;
+    const answer = await this.fetch(details, step, painted, seen, level);
     this.drawn.value = step;
     if (answer.kind === "refused") {
       this.run.doubt(answer.status);
@@ -163,13 +199,19 @@ export class Scene {
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
     this.noPicture.value = "";
     this.drop();
-    this.pictures.value = { step, base: answer.pictures[0], over: answer.pictures[1] ?? null };
+    this.pictures.value = { step, base: answer.pictures[0], over: answer.pictures[1] ?? null, border: answer.border };
   }
 
   /** Load layers of a step and have some of them painted. */
-  private fetch(details: Details, step: number, paint: Painted[], layers: string[]) {
+  private fetch(
+    details: Details,
+    step: number,
+    paint: Painted[],
+    layers: string[],
+    level: number | null = null,
+  ) {
     const ground = groundOf(details);
-    return painter().ask({ kind: "show", run: this.run.id, step, ground, paint, layers });
+    return painter().ask({ kind: "show", run: this.run.id, step, ground, paint, layers, level });
   }
 
   /** Load all layers of a step, so that their values can be read. */
@@ -216,6 +258,7 @@ export class Scene {
         (await getJson<Why>(runUrl(this.run.id, `/steps/${step}/why`), signal));
       this.whys.set(step, why);
       if (this.whys.size > 300) this.whys.delete(this.whys.keys().next().value as number);
+      if (this.why.peek()?.step !== step) this.back.value = null; // it was of another moment
       this.why.value = why;
       this.noWhy.value = "";
       await this.findBack(step, why);

@@ -6,13 +6,14 @@ import type { Signal } from "@preact/signals";
 import type { Details, Layer } from "../api";
 import type { Link, Port } from "../link";
 import type { Ground, How, Range } from "../map/paint";
+import { dark } from "../parts/theme";
 import type { RunModel } from "./model";
 
 export class Show {
   readonly layer = signal("height");
   readonly over = signal<string | null>(null);
   readonly mix = signal(0.5);
-  readonly ports: readonly [Signal<Port | null>, Signal<Port | null>];
+  readonly ports: readonly [Signal<Port | null>, Signal<Port | null>]; // of the first map, of the others
   readonly apart = computed(() => {
     const shapes = this.runs.flatMap((run) => {
       const details = run.details.value;
@@ -37,6 +38,9 @@ export class Show {
   }
 }
 
+/** The level of the region with a way home, for runs without a level. */
+export const DEFAULT_LEVEL = 0.9;
+
 /** Show a layer as the base of the map, and no longer over it. */
 export function selectLayer(show: Show, name: string): void {
   show.layer.value = name;
@@ -54,7 +58,7 @@ export function isGrid(details: Details): boolean {
 
 export function groundOf(details: Details): Ground {
   const [rows, columns] = details.shape ?? [1, 1];
-  return { rows, columns, cell: details.cell, marked: isGrid(details) };
+  return { rows, columns, cell: details.cell, marked: isGrid(details), dark: dark.value };
 }
 
 /** Return how a layer is coloured. */

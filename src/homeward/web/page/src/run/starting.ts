@@ -11,7 +11,7 @@ export const examples = signal<Examples | null>(null);
 
 export function loadExamples(): void {
   if (examples.value) return;
-  getJson<Examples>("/api/examples")
+  getJson<Examples>("/api/v1/examples")
     .then((loaded) => (examples.value = loaded))
     .catch(complain);
 }
@@ -25,12 +25,12 @@ export interface Specification {
 
 /** Start a run and open its view. */
 export async function startRun(body: Specification): Promise<void> {
-  const run = await attempt(() => change<Summary>("POST", "/api/runs", body));
+  const run = await attempt(() => change<Summary>("POST", "/api/v1/runs", body));
   if (run) location.hash = to("run", run.id);
 }
 
 /** Start a safe and an unsafe run in the same world and open them side by side. */
 export async function startPair(body: Specification): Promise<void> {
-  const pair = await attempt(() => change<Record<"safe" | "unsafe", Summary>>("POST", "/api/pairs", body));
+  const pair = await attempt(() => change<Record<"safe" | "unsafe", Summary>>("POST", "/api/v1/pairs", body));
   if (pair) location.hash = to("compare", pair.safe.id, pair.unsafe.id);
 }

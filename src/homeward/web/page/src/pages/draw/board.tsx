@@ -2,7 +2,7 @@
 
 import { signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { HEIGHTS, WALL, css } from "../../map/colours";
+import { HEIGHTS, css, surroundings } from "../../map/colours";
 import type { Rgb } from "../../map/colours";
 import { drawing, last, paint } from "./drawing";
 import type { Tool } from "./drawing";
@@ -54,7 +54,7 @@ export function Tools({ onUndo }: { onUndo: () => void }) {
 }
 
 function colourOf(square: string): Rgb {
-  return square === "#" ? WALL : (HEIGHTS[Number(square) - 1] as Rgb);
+  return square === "#" ? surroundings(false).wall : (HEIGHTS[Number(square) - 1] as Rgb);
 }
 
 export function Board() {

@@ -28,7 +28,7 @@ export const lost = signal("");
 
 /** Ask for the ground. */
 export async function groundOf(query: string, stop?: AbortSignal): Promise<Ground> {
-  const frame = decode(await getBytes(`/api/terrain/preview?${query}`, stop));
+  const frame = decode(await getBytes(`/api/v1/terrain/preview?${query}`, stop));
   const height = frame.arrays.get("height");
   const [rows, columns] = height?.shape ?? [];
   const { cell, transform } = frame;

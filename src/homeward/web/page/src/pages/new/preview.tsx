@@ -148,7 +148,7 @@ function draw(canvas: HTMLCanvasElement, { rows, columns, cell, height }: Ground
   const { pixels } = paint(
     taken,
     null,
-    { rows: small, columns: wide, cell: [cell[0] * every, cell[1] * every], marked: false },
+    { rows: small, columns: wide, cell: [cell[0] * every, cell[1] * every], marked: false, dark: false },
     { way: "relief", palette: "ground" },
     { low: height.min ?? 0, high: height.max ?? 1 },
   );

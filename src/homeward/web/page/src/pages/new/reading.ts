@@ -65,8 +65,8 @@ export function targets(text: string): number[][] | string {
   for (const line of text.split("\n").filter((each) => each.trim())) {
     const parts = line.split(",").map((part) => (part.trim() ? Number(part) : NaN));
     const [x = NaN, y = NaN, weight = 1] = parts;
-    if (parts.length > 3 || ![x, y, weight].every(Number.isFinite) || weight < 0)
-      return `“${line.trim()}” is not a target: give x,y in m, or x,y,weight with a weight from 0, like 120,80,2.`;
+    if (parts.length > 3 || ![x, y, weight].every(Number.isFinite) || weight <= 0)
+      return `“${line.trim()}” is not a target: give x,y in m, or x,y,weight with a weight above 0, like 120,80,2.`;
     found.push([x, y, weight]);
   }
   return found;

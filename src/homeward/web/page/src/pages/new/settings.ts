@@ -4,6 +4,7 @@ import { computed, signal } from "@preact/signals";
 import type { Upload } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
+import { othersGiven } from "./schema";
 
 export type Kind = "grid" | "rover";
 export type Source = "mars" | "sample" | "upload";
@@ -175,6 +176,7 @@ export function config(start: [number, number] | null): Record<string, unknown> 
     explorer: explorer.value,
     ...promises(),
     limit: number(limit.value),
+    ...othersGiven(kind.value),
   };
   if (kind.value === "grid")
     return given({ ...shared, size: number(size.value), walls: number(walls.value) });

@@ -4,20 +4,24 @@ import { Choice, Field } from "../../parts/fields";
 import { forget } from "./ground";
 import { Preview } from "./preview";
 import { complaint, targets } from "./reading";
+import { limits } from "./schema";
 import * as settings from "./settings";
 import { Uploader } from "./uploader";
 
 export function GridFields() {
   return (
     <div class="fields">
-      <Field label="Squares per side" value={settings.size} required min={2} max={200} step={1} />
-      <Field label="Fraction of walls" value={settings.walls} required min={0} max={1} step="any" />
+      <Field label="Squares per side" value={settings.size} required {...limits("grid", "size")} />
+      <Field label="Fraction of walls" value={settings.walls} required {...limits("grid", "walls")} />
     </div>
   );
 }
 
-const whole = { required: true, min: 0, step: 1 } as const;
-const angle = { required: true, min: 0, max: 89, step: "any" } as const;
+
+/** Return the limits of a setting that must be given. */
+function needed(key: string) {
+  return { required: true, ...limits("rover", key) } as const;
+}
 
 export function TerrainFields() {
   const { source, landSeed, rows, columns, cell, climb, descend, roll, range } = settings;
@@ -41,22 +45,22 @@ export function TerrainFields() {
       <div class="fields">
         {source.value === "mars" && (
           <>
-            <Field label="Terrain seed" value={landSeed} {...whole} onChange={() => forget()} />
-            <Field label="North to south" unit="m" value={rows} {...whole} min={20} />
-            <Field label="West to east" unit="m" value={columns} {...whole} min={20} />
+            <Field label="Terrain seed" value={landSeed} {...needed("terrain_seed")} onChange={() => forget()} />
+            <Field label="North to south" unit="m" value={rows} {...needed("rows")} />
+            <Field label="West to east" unit="m" value={columns} {...needed("columns")} />
           </>
         )}
-        <Field label="Cell size" unit="m" value={cell} required min={0.01} step="any" />
+        <Field label="Cell size" unit="m" value={cell} {...needed("cell")} />
       </div>
       <Preview />
       <h2>Vehicle</h2>
       <div class="fields">
-        <Field label="Maximum climb" unit="°" value={climb} {...angle} />
-        <Field label="Maximum descent" unit="°" value={descend} {...angle} />
+        <Field label="Maximum climb" unit="°" value={climb} {...needed("climb")} />
+        <Field label="Maximum descent" unit="°" value={descend} {...needed("descend")} />
         {settings.isDriven.value && (
-          <Field label="Maximum side slope" unit="°" value={roll} {...angle} />
+          <Field label="Maximum side slope" unit="°" value={roll} {...needed("roll")} />
         )}
-        <Field label="Sensor range" unit="m" value={range} min={0} step="any" hint={farthest} />
+        <Field label="Sensor range" unit="m" value={range} {...limits("rover", "sensor_range")} hint={farthest} />
       </div>
       {!settings.isPaper.value && (
         <Field

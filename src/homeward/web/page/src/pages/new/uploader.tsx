@@ -55,7 +55,7 @@ async function send(sent: File): Promise<void> {
   progress.value = 0;
   sentWith = pixel.value;
   try {
-    const { limits } = await getJson<About>("/api/about");
+    const { limits } = await getJson<About>("/api/v1/about");
     if (turn !== tries) return;
     if (sent.size > limits.uploads)
       throw new Error(

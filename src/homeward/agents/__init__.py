@@ -1,0 +1,1 @@
+"""Agents: who explores, by name or as ``module:name``; an agent of your own is one function."""

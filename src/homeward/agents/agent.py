@@ -1,0 +1,202 @@
+"""The interface of an agent, and the loop that lets it act, observe and learn.
+
+An agent promises nothing: its runs have no criteria and no bounds. Random numbers come from the
+seed of the run and the number of the step, so the same seed gives the same run. To resume a run,
+the agent acts again in every recorded step, and must choose the recorded actions. An agent that
+implements `RememberingAgent` resumes from its recorded memory instead.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from homeward.beliefs.corrections import Correction
+from homeward.certificates.claims import ActionEvidence
+from homeward.errors import InvalidInputError
+from homeward.planning.explorer import End, Loop, Step
+from homeward.planning.held import Held
+from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
+from homeward.solvers import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.beliefs import Belief
+    from homeward.models import Model
+    from homeward.planning.planner import Planner
+    from homeward.worlds import World
+
+STREAM = 0xA6E27
+"""Key of the random numbers of agents; worlds have other keys."""
+
+
+class Agent(Protocol):
+    """Chooses an action in each step.
+
+    An agent may also have a method ``reset(belief, state, rng)``, which is called once, with the
+    belief after the first look.
+    """
+
+    def act(self, belief: Any, state: int, rng: np.random.Generator, /) -> int | End:
+        """Return the number of an action, or why the run ends.
+
+        Parameters
+        ----------
+        belief
+            What is known: ``belief.mean()`` is the mean model, with S states and A actions.
+        state
+            Where the explorer is, 0 to S − 1.
+        rng
+            Random numbers of this step.
+        """
+
+
+@runtime_checkable
+class RememberingAgent(Protocol):
+    """An agent whose memory is recorded, so that a run resumes without acting again."""
+
+    def memory(self) -> Any:
+        """Return all that the agent carries to its next step, as a JSON value."""
+
+    def remember(self, memory: Any, /) -> None:
+        """Take back what `memory` returned; called before each step but the first."""
+
+
+class AgentLoop(Loop):
+    """The loop of an agent that chooses actions without a plan of ours.
+
+    Parameters
+    ----------
+    planner
+        The bonus that the page shows; it has no criteria.
+    belief, world
+        The prior belief, and the world to explore.
+    name
+        Name of the agent in messages.
+    make
+        Returns a new agent.
+    seed
+        Seed of the agent's random numbers.
+    """
+
+    held: Held
+
+    def __init__(
+        self,
+        planner: Planner,
+        belief: Belief,
+        world: World,
+        name: str,
+        make: Callable[[], Agent],
+        seed: int = 0,
+    ) -> None:
+        super().__init__(planner, belief, world, strict=False)
+        self.name, self.seed = name, seed
+        self.agent = make()
+        self.held = Held(remaining=0.0)
+        self._remembering = self.agent if isinstance(self.agent, RememberingAgent) else None
+        self.acts_again = self._remembering is None
+        reset = getattr(self.agent, "reset", None)
+        if reset is not None:
+            reset(self.belief, self.start, self._rng(0))
+
+    def step(self) -> Step | None:
+        """Let the agent act once and return the step; if it ends the run, return None."""
+        if self._remembering is not None and self.steps:
+            self._remembering.remember(self.held.memory)
+        state, rng = self.world.state, self._rng(self.steps + 1)
+        began = time.perf_counter()
+        answer = self.agent.act(self.belief, state, rng)
+        seconds = time.perf_counter() - began
+        if isinstance(answer, str):
+            self.end = self._checked_end(answer)
+            return None
+        model = self.belief.mean()
+        action = self._checked_action(answer, model, state)
+        if self._remembering is not None:
+            self.held = Held(remaining=0.0, memory=self._checked_memory(self._remembering.memory()))
+        self.plan = unplanned(self.planner, model, state, action)
+        observation = self.world.act(action)
+        self.belief = self.belief.update(observation)
+        self.steps += 1
+        return Step(self.steps, self.plan, observation, self.world.state, self.held, seconds)
+
+    def _rng(self, step: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(STREAM, step)))
+
+    def _checked_action(self, answer: Any, model: Model, state: int) -> int:
+        """Return the chosen action; raise if it is impossible."""
+        named = model.state_names[state] if model.state_names else f"state {state}"
+        said = f"agent {self.name} chose {answer!r} in {named}, in step {self.steps + 1}"
+        is_index = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
+        if not (is_index and 0 <= answer < model.actions):
+            raise InvalidInputError(
+                f"{said}: expected an action from 0 to {model.actions - 1}, or an End"
+            )
+        if not np.isfinite(model.reward[state, answer]):
+            raise InvalidInputError(f"{said}: that action can't be chosen there")
+        return int(answer)
+
+    def _checked_end(self, answer: str) -> End:
+        try:
+            return End(answer)
+        except ValueError:
+            codes = ", ".join(End)
+            raise InvalidInputError(
+                f"agent {self.name} ended the run with {answer!r}: expected one of {codes}"
+            ) from None
+
+    def _checked_memory(self, memory: Any) -> Any:
+        """Return a memory as it is read from a record; raise if it can't be recorded."""
+        try:
+            return json.loads(json.dumps(memory, allow_nan=False))
+        except (TypeError, ValueError) as cause:
+            raise InvalidInputError(
+                f"the memory of agent {self.name} can't be written as JSON: {cause}; return "
+                "numbers, texts, lists and dicts, or leave out memory() and remember(): then the "
+                "agent acts again in each step when a run is resumed"
+            ) from cause
+
+
+def unplanned(planner: Planner, model: Model, state: int, action: int) -> Plan:
+    """Return the plan of an action that an agent chose: it has no value, bound or criterion."""
+    leaving = model.leaving(state)
+
+    def tell() -> tuple[ActionEvidence, ...]:
+        possible = np.isfinite(model.reward[state])
+        verdicts = np.where(possible, Verdict.NOT_TAKEN, Verdict.UNAVAILABLE).tolist()
+        verdicts[action] = Verdict.CHOSEN
+        return tuple(
+            ActionEvidence(a, float(leaving[a]), 0.0, (), float(a == action), Verdict(verdict))
+            for a, verdict in enumerate(verdicts)
+        )
+
+    nothing, no_policies = np.zeros(0), np.zeros((0, model.states), np.int32)
+    return Plan(
+        state=state,
+        action=action,
+        status=Status.UNSOLVED,
+        weights=nothing,
+        outbound=no_policies,
+        exploration_value=0.0,
+        upper_bound=np.inf,
+        gap=np.inf,
+        kept_weights=nothing,
+        kept_outbound=no_policies,
+        kept_value=0.0,
+        criteria=(),
+        evidence=Evidence(tell),
+        correction=Correction.NAIVE,
+        discount=planner.discount,
+        method=UNPLANNED,
+        rounds=0,
+        bonus_left=True,
+        worthless=False,
+        waits=False,
+        state_names=model.state_names,
+        action_names=model.action_names,
+    )

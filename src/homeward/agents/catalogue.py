@@ -1,0 +1,101 @@
+"""The agents by name, and agents of other packages.
+
+A name is one of `shipped`, registered in this process by `register_agent`, or an entry point in the
+group ``homeward.agents``. Otherwise it is ``module:name`` of a class or function with the interface
+of `Agent`, or of a `PlanningAgent`.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, cast
+
+from homeward.agents.setup import OURS, PAPER, ActingAgent, PlanningAgent
+from homeward.bonuses import MbieEb, NearBayesian, RMax
+from homeward.errors import InvalidInputError
+from homeward.registry import find, installed
+from homeward.words import AGENTS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from homeward.agents.agent import Agent
+
+ENTRY_POINTS = "homeward.agents"
+"""Group of the entry points that name agents."""
+
+_REGISTERED: dict[str, Any] = {}  # agents that this process registered
+
+
+@cache
+def shipped() -> dict[str, PlanningAgent | ActingAgent]:
+    """Return the agents of this package by name; `words.AGENTS` describes them."""
+    from homeward.agents.baselines import NearestFrontier, RandomAction
+    from homeward.agents.searches import BestRate, Nearest
+
+    return {
+        "ours": OURS,
+        "paper": PAPER,
+        "naive": PlanningAgent(paper=True, naive=True),
+        "unsafe": PlanningAgent(paper=True, safe=False),
+        "best-rate": PlanningAgent(safe=False),
+        "rmax": PlanningAgent(paper=True, safe=False, bonus=RMax()),
+        "mbie-eb": PlanningAgent(paper=True, safe=False, bonus=MbieEb()),
+        "near-bayesian": PlanningAgent(paper=True, safe=False, bonus=NearBayesian()),
+        "nearest": ActingAgent("nearest", NearestFrontier),
+        "random": ActingAgent("random", RandomAction),
+        "certified-nearest": PlanningAgent(search=Nearest),
+        "certified-rate": PlanningAgent(search=BestRate),
+    }
+
+
+def register_agent(name: str, agent: Any) -> None:
+    """Register an agent in this process; raise if the name is already in use."""
+    if ":" in name or _REGISTERED.get(name, agent) is not agent:
+        raise InvalidInputError(f"an agent can't be named {name!r}")
+    if name in shipped() or name in installed_agents():
+        raise InvalidInputError(f"another agent is already named {name}")
+    _entry(name, agent)
+    _REGISTERED[name] = agent
+
+
+def agent_names() -> list[str]:
+    """Return the names of all known agents: those of this package first."""
+    return list(dict.fromkeys([*AGENTS, *sorted({*_REGISTERED, *installed_agents()})]))
+
+
+def find_agent(name: str) -> PlanningAgent | ActingAgent:
+    """Return an agent by its name or as ``module:name``."""
+    return _entry(name, find(name, {**shipped(), **_REGISTERED}, installed_agents(), "agent"))
+
+
+def _entry(name: str, found: Any) -> PlanningAgent | ActingAgent:
+    """Return a found object as an agent; raise if it is not an agent."""
+    if isinstance(found, PlanningAgent | ActingAgent):
+        return found
+    if isclass(found) and callable(getattr(found, "act", None)):
+        return ActingAgent(name, cast("type[Agent]", found))
+    if callable(found) and not isclass(found):
+        return ActingAgent(name, partial(FunctionAgent, found))
+    raise InvalidInputError(
+        f"{name} is a {'class' if isclass(found) else type(found).__name__} without a method "
+        "act(belief, state, rng), so it is not an agent"
+    )
+
+
+class FunctionAgent:
+    """A function as an agent."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def act(self, belief: Any, state: int, rng: np.random.Generator) -> Any:
+        """Return what the function returns."""
+        return self.function(belief, state, rng)
+
+
+@cache
+def installed_agents() -> dict[str, str]:
+    """Return the reference ``module:name`` of each agent that an installed package offers."""
+    return installed(ENTRY_POINTS)

@@ -1,0 +1,58 @@
+"""Simpler searches than ours for the next proposal, with the same certificates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.bonuses import Looks
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.outward import Shares, gain_at, search_outward
+from homeward.planning.rate import RateSearch
+
+if TYPE_CHECKING:
+    from homeward.planning.rate import View
+
+
+class BestRate(RateSearch):
+    """Proposes the cell with the most gain per step and a safe return, without a beam search."""
+
+    looks_ahead = False
+
+
+class Nearest(RateSearch):
+    """Proposes the nearest cell with a safe return that was not visited yet.
+
+    Where a look gains only once, that is the nearest cell from which something is unseen.
+    """
+
+    def best(self, view: View) -> Proposal | None:
+        """Return a proposal to go to that cell; None if there is no such cell."""
+        looks, here = view.whole, np.zeros(1, np.int64)
+        if looks.logarithmic:
+            once = looks.weight.max()  # the precision of a cell is at least this after a visit
+            new = looks.amount * once > 1.0
+        else:
+            nothing, cells = np.zeros(len(looks.amount)), range(len(looks.amount))
+            new = np.array([gain_at(s, looks, nothing, True) > 0.0 for s in cells])
+        itself = Looks.of(looks.shape, (here, here), np.ones(1), new.astype(np.float64), False)
+        reachable = Shares.given(np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0))
+        bounds, scratch = np.full(len(new), np.inf), self.scratch
+        path, _, steps = search_outward(
+            view.graph,
+            reachable,
+            0.0,
+            0.0,
+            view.state,
+            itself,
+            looks.extra_steps,
+            1.0,
+            bounds,
+            1.0,
+            scratch,
+        )
+        if not len(path):
+            return None
+        gain = gain_at(path[-1], looks, scratch.looked, True)
+        return Proposal(tuple(path.tolist()), gain, steps, float(view.shares.at(path).max()))

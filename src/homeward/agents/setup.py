@@ -1,0 +1,174 @@
+"""What an exploration starts from: belief, world, planner, and the agent that explores.
+
+A `PlanningAgent` plans with the planner of the problem: with our search or by Algorithm 1, with its
+own bonus or the problem's, with or without the criteria. All explorers of a kind, safe and unsafe,
+are such agents. An `ActingAgent` runs an `Agent`, which chooses actions in its own way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from homeward.errors import InvalidProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.agents.agent import Agent
+    from homeward.beliefs import Belief
+    from homeward.bonuses import Bonus
+    from homeward.planning.explorer import Loop
+    from homeward.planning.guide import Task
+    from homeward.planning.planner import Planner
+    from homeward.planning.rate import RateSearch
+    from homeward.worlds import World
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningAgent:
+    """An agent that plans with the planner of the problem.
+
+    Attributes
+    ----------
+    paper
+        Whether it follows the paper's Algorithm 1, not our search for the most gain per step.
+    safe
+        Whether it keeps the criteria of the problem.
+    naive
+        Whether it keeps them on the mean model only, which proves nothing.
+    bonus
+        What it wants to see; None for the bonus of the problem.
+    search
+        Makes another search than ours for the next proposal; None for ours.
+    """
+
+    paper: bool = False
+    safe: bool = True
+    naive: bool = False
+    bonus: Bonus | None = None
+    search: Callable[[Task], RateSearch] | None = None
+
+    @property
+    def promise(self) -> Literal["run", "plan"] | None:
+        """What a safety level holds for: the whole run, or each plan; None if nothing is proven."""
+        if not self.safe or self.naive:
+            return None
+        return "plan" if self.paper else "run"
+
+    def planner(self, planner: Planner, plan_bonus: Bonus | None) -> Planner:
+        """Return the planner of this agent, given that of the problem."""
+        changes: dict[str, Any] = {}
+        if self.bonus is not None:
+            changes["bonus"] = self.bonus
+        elif self.paper and plan_bonus is not None:
+            changes["bonus"] = plan_bonus
+        if not self.safe:
+            changes["criteria"] = ()
+        if self.naive:
+            from homeward.beliefs.corrections import Correction
+
+            changes["correction"] = Correction.NAIVE
+        if self.promise != "run" and planner.sampled is not None:
+            changes["sampled"] = None
+        return replace(planner, **changes) if changes else planner
+
+    def loop(self, setup: Setup) -> Loop:
+        """Return an explorer that has not yet taken a step."""
+        given = setup.planner, setup.belief, setup.world
+        if self.paper:
+            from homeward.planning.paper import PaperExplorer
+
+            return PaperExplorer(*given, strict=setup.strict)
+        from homeward.planning.explorer import Explorer
+
+        explorer = Explorer(*given, strict=setup.strict, floor=setup.floor)
+        if self.search is not None:
+            from homeward.planning.rate import RateSearch
+
+            ours = explorer.guide.search
+            if not isinstance(ours, RateSearch):
+                raise InvalidProblemError(
+                    "another search than ours needs moves that work or stay, and no rewards"
+                )
+            explorer.guide.search = self.search(ours.task)
+        return explorer
+
+
+@dataclass(frozen=True, slots=True)
+class ActingAgent:
+    """An agent that chooses actions in its own way, and promises nothing."""
+
+    name: str
+    make: Callable[[], Agent]
+    paper: bool = False
+    safe: bool = False
+    promise: None = None
+
+    def planner(self, planner: Planner, plan_bonus: Bonus | None) -> Planner:
+        """Return the planner without criteria; the agent does not plan with it."""
+        return replace(planner, criteria=(), sampled=None)
+
+    def loop(self, setup: Setup) -> Loop:
+        """Return a loop that has not yet taken a step."""
+        from homeward.agents.agent import AgentLoop
+
+        given = setup.planner, setup.belief, setup.world, self.name, self.make
+        return AgentLoop(*given, setup.seed)
+
+
+OURS = PlanningAgent()
+"""Our explorer: the most gain per step, with a way home over the whole run."""
+
+PAPER = PlanningAgent(paper=True)
+"""The paper's Algorithm 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """Everything that an exploration starts from.
+
+    Attributes
+    ----------
+    planner
+        The bonus and the criteria of the problem; an agent may change or drop them.
+    belief
+        What is known before the first observation.
+    world
+        Deterministic given the actions: random numbers come from the seed alone.
+    limit
+        Maximum number of steps.
+    strict
+        Raise if no action meets every level.
+    agent
+        Who explores.
+    floor
+        Gain per step below which our explorer ends; None for its default.
+    plan_bonus
+        Bonus of Algorithm 1 if it differs from the planner's.
+    seed
+        Seed of the agent's random numbers.
+    """
+
+    planner: Planner
+    belief: Belief
+    world: World
+    limit: int
+    strict: bool = False
+    agent: PlanningAgent | ActingAgent = OURS
+    floor: float | None = None
+    plan_bonus: Bonus | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "planner", self.agent.planner(self.planner, self.plan_bonus))
+        if isinstance(self.agent, PlanningAgent) and not self.agent.paper:
+            from homeward.planning.move_form import belief_of_run
+
+            # So that a replay plans on what the explorer plans on.
+            planned = belief_of_run(self.belief, self.planner.criteria)
+            object.__setattr__(self, "belief", planned)
+
+    def explorer(self) -> Loop:
+        """Return an explorer that has not yet taken a step."""
+        return self.agent.loop(self)

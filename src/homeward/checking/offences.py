@@ -1,0 +1,140 @@
+"""What a check found, and the statistics behind it.
+
+A claim on the mean of a variable is tested with n draws X_1, …, X_n. Both tests hold for any
+distribution of a bounded variable, however rare its events are:
+
+- for values in [0, 1], the mean of the draws is m or farther from μ with probability at most
+  exp(−n KL(m ‖ μ)) on each side (Hoeffding);
+- with sample variance V and range R, the mean is within √(2 V l / n) + 7 R l / (3 (n − 1)) of μ
+  with probability at least 1 − 2 e^−l (Maurer and Pontil's empirical Bernstein bound).
+
+All tests of a check together report a true claim with probability at most 1 − confidence: l is
+larger if there are more tests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.errors import InvalidInputError
+
+MAX_TOLD = 10
+"""Largest number of offences that a message lists."""
+
+ROUNDING = 1e-9
+"""Largest difference of exact numbers that counts as rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """One claim that is wrong.
+
+    Attributes
+    ----------
+    code : str
+        What is wrong: ``protocol``, ``shape``, ``range``, ``mean``, ``support``, ``reward``,
+        ``correction``, ``moves``, ``blocked``, ``bounds``, ``limits``, ``gain``, ``sample``,
+        ``update``, ``impossible``, ``counts``, ``requirement``, ``value`` or ``world``.
+    where : str
+        The state and action, or the method.
+    expected : str
+        What the samples, or another claim, say.
+    found : str
+        What the object says.
+    """
+
+    code: str
+    where: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.where}: {self.found}; expected {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The report of a check that found nothing wrong.
+
+    Attributes
+    ----------
+    subject : str
+        Name of the checked class.
+    samples : int
+        Number of drawn worlds, or steps of a world.
+    confidence : float
+        Probability that a check of a correct object reports nothing.
+    checked : tuple of str
+        What was checked.
+    resolution : float
+        Half-width of the widest interval of a mean probability: smaller errors may pass.
+    """
+
+    subject: str
+    samples: int
+    confidence: float
+    checked: tuple[str, ...]
+    resolution: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.subject}: nothing wrong in {self.samples:,} draws at confidence "
+            f"{self.confidence:g}. Checked: {', '.join(self.checked)}. Errors of mean "
+            f"probabilities below {self.resolution:.2g} may pass; more samples find smaller ones."
+        )
+
+
+class Findings:
+    """Collects offences and what was checked."""
+
+    def __init__(self, subject: str, samples: int, confidence: float) -> None:
+        self.subject, self.samples, self.confidence = subject, samples, confidence
+        self.offences: list[Offence] = []
+        self.checked: dict[str, None] = {}
+        self.resolution = 0.0
+
+    def log_odds(self, tests: int) -> float:
+        """Return l of each of a group's `tests`; twelve groups share 1 − confidence equally."""
+        return math.log(2.0 * 12.0 * max(1, tests) / (1.0 - self.confidence))
+
+    def add(self, code: str, where: str, expected: str, found: str) -> None:
+        """Report an offence."""
+        self.offences.append(Offence(code, where, expected, found))
+
+    def finish(self, error: type[InvalidInputError]) -> CheckReport:
+        """Return the report; raise `error` with all offences if there are any."""
+        if not self.offences:
+            parts = tuple(self.checked)
+            return CheckReport(self.subject, self.samples, self.confidence, parts, self.resolution)
+        told = "\n".join(f"  {offence}" for offence in self.offences[:MAX_TOLD])
+        more = len(self.offences) - MAX_TOLD
+        rest = f"\n  and {more} more" if more > 0 else ""
+        count = f"{len(self.offences)} offence{'s' * (len(self.offences) != 1)}"
+        raise error(f"{self.subject} is wrong ({count}):\n{told}{rest}")
+
+
+def slack(values: FloatArray, log_odds: float, width: float) -> FloatArray:
+    """Return the half-width [...] of the interval of the mean of `values` [n, ...].
+
+    It is the empirical Bernstein bound; the values lie in an interval of this `width`.
+    """
+    count = len(values)
+    spread = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log_odds / count)
+    half: FloatArray = spread + 7.0 * width * log_odds / (3.0 * (count - 1)) + ROUNDING
+    return half
+
+
+def refutes(mean: FloatArray, claimed: FloatArray, count: int, log_odds: float) -> BoolArray:
+    """Return whether `count` draws in [0, 1] with this `mean` refute a `claimed` mean."""
+    m, mu = np.clip(mean, 0.0, 1.0), np.clip(claimed, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(m > 0.0, m * np.log(m / mu), 0.0)
+        below = np.where(m < 1.0, (1.0 - m) * np.log((1.0 - m) / (1.0 - mu)), 0.0)
+    refuted: BoolArray = (count * (above + below) > log_odds) & (np.abs(m - mu) > ROUNDING)
+    return refuted

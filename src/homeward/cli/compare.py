@@ -1,0 +1,174 @@
+"""``homeward study compare KIND``: compare agents in the same worlds of a kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.options import Json, Scheduler, Workers, find_modules_here
+from homeward.cli.run import KindGroup
+from homeward.words import AGENTS, ENDS, PROMISES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STUDY, RUNS, SUMMARY, FIGURE = "compare.sqlite", "runs.csv", "agents.csv", "compare.png"
+"""Files of a comparison in its folder."""
+
+TITLE = "Gain: median (quartiles) over worlds. Home: mean probability of coming home at the end"
+
+WITHOUT = ("seed", "limit", "agent", "algorithm", "explorer", "film")
+"""Keys of configurations that a comparison sets itself."""
+
+Agents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="An agent: a name, or module:name of your own. Give the option once for each agent.",
+        show_default="nine of the agents",
+    ),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of worlds; their seeds count from 0.")]
+Steps = Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")]
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder of the results.", show_default="compare-KIND")
+]
+
+
+def compare_command(name: str) -> Any:
+    """Return the command that compares agents in worlds of a kind."""
+    from homeward.cli.settings import ConfigFile, Settings, make_command
+    from homeward.runs.kind import find_kind
+
+    kind = find_kind(name)
+    usual = Path(f"compare-{kind.name}")
+
+    def compare(
+        settings: dict[str, Any],
+        agent: Agents = None,
+        seeds: Seeds = 20,
+        steps: Steps = 300,
+        out: Out = usual,
+        config: ConfigFile = None,
+        workers: Workers = None,
+        scheduler: Scheduler = None,
+        as_json: Json = False,
+    ) -> None:
+        given = Settings(name, kind.config, settings, config).given()
+        kept = {key: value for key, value in given.items() if key not in WITHOUT}
+        _compare(name, agent, kept, seeds, steps, out, workers, scheduler, as_json=as_json)
+
+    compare.__annotations__ |= {"agent": Agents, "seeds": Seeds, "steps": Steps, "out": Out}
+    compare.__annotations__ |= {"config": ConfigFile, "workers": Workers, "scheduler": Scheduler}
+    compare.__annotations__["as_json"] = Json
+    summary = (
+        f"Compare agents in worlds of the kind {name}: {kind.title or kind.name}.\n\n"
+        f"{ABOUT}\n\n"
+        f"Example: homeward study compare {name} --agent ours --agent random --seeds 5"
+    )
+    return make_command(compare, kind.config, name, summary=summary, without=WITHOUT)
+
+
+def _compare(
+    kind: str,
+    agents: Sequence[str] | None,
+    settings: dict[str, Any],
+    seeds: int,
+    steps: int,
+    out: Path,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Run the study, write its tables and its figure, and print the summary."""
+    from homeward.cli.show import check_writable, save, say, show
+    from homeward.cli.study import complete_study
+    from homeward.files import refusing
+    from homeward.plots.charts import draw_comparison
+    from homeward.studies import write_table
+    from homeward.studies.compare import AGENTS as USUAL
+    from homeward.studies.compare import as_table, study_of, summarise
+
+    study = study_of(kind, list(agents or USUAL), settings, seeds, steps)
+    with refusing(out, "can't be written"):
+        out.mkdir(parents=True, exist_ok=True)
+    check_writable(out / FIGURE)
+    rows = complete_study(out / STUDY, study, out / RUNS, workers, scheduler, as_json=as_json)
+    found = summarise(rows)
+    write_table(as_table(found), out / SUMMARY)
+    save(draw_comparison(found, steps, f"{kind}: {seeds} worlds, {steps} steps"), out / FIGURE)
+    files = {"study": STUDY, "runs": RUNS, "summary": SUMMARY, "figure": FIGURE}
+    result = {"kind": kind, "seeds": seeds, "steps": steps, "settings": settings}
+    result["rows"] = found if as_json else [row_of(each) for each in found]
+    result |= {name: str(out / file) for name, file in files.items()}
+    written = ", ".join(str(out / file) for file in (FIGURE, SUMMARY, RUNS))
+    show(result, {"rows": TITLE}, f"written: {written}", as_json)
+    if not as_json:
+        for each in found:
+            ends = "; ".join(f"{count} × {ENDS[end]}" for end, count in each["ends"].items())
+            say(f"{each['agent']}: {ends}")
+
+
+def row_of(each: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary of an agent as a row for people."""
+    middle, low, high = (rounded(each[key]) for key in ("gain", "gain_q1", "gain_q3"))
+    lost = f"{each['stranded']} of {each['runs']}"
+    if each["stranded_at"] is not None:
+        lost += f", after {each['stranded_at']:.0f}"
+    return {
+        "agent": each["agent"],
+        "promise": PROMISES[each["promise"]],
+        each["unit"]: f"{middle} ({low}–{high})",
+        "home": f"{each['home']:.0%}",
+        "stranded": lost,
+        "steps": f"{each['steps']:.0f}",
+        "done": f"{each['done']} of {each['runs']}",
+        "ms per step": "-" if each["cpu_ms"] is None else f"{each['cpu_ms']:.2f}",
+    }
+
+
+def rounded(value: float) -> str:
+    """Return a number with three significant digits; from 100 on, rounded to a whole number."""
+    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
+
+
+class CompareGroup(KindGroup):
+    """The kinds as commands that compare agents."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a kind, given its name or module:name."""
+        find_modules_here()
+        return compare_command(cmd_name)
+
+
+ABOUT = (
+    "Each agent explores the same worlds, one for each seed. The table shows what it learned, "
+    "whether it can still come home in the true world, which it does not know, how many steps it "
+    "took until it was done, and its processor time. The folder gets compare.png, agents.csv (the "
+    "table), runs.csv (a row for each run) and compare.sqlite. Run the same command again to "
+    "resume. Options of the kind apply to all agents; those of safety criteria apply to agents "
+    "that keep a level."
+)
+
+app = typer.Typer(
+    cls=CompareGroup,
+    no_args_is_help=True,
+    help="Compare agents in the same worlds: who learns most, and who gets home.\n\n"
+    f"{ABOUT}\n\n"
+    "An agent of your own is a class with a method act(belief, state, rng) that returns the number "
+    "of an action, or such a function, in a module of the current folder or of an installed "
+    "package: --agent my_module:MyAgent. belief.mean() is the mean model: its dest [S, A] and "
+    "success [S, A] on maps. docs/agents.md has an example.\n\n"
+    "Example: homeward study compare rover --agent ours --agent random --agent my_module:MyAgent "
+    "--seeds 20 --steps 300 --out results\n\n"
+    "Agents:\n\n" + "\n\n".join(f"{name}: {about}." for name, about in AGENTS.items()),
+)
+
+
+@app.callback()
+def kinds() -> None:
+    """Make the app a group, although it has no fixed subcommand."""

@@ -1,0 +1,355 @@
+"""``homeward mission``: steer a real vehicle; each command is a process of its own."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from homeward.cli.options import Json, find_modules_here
+from homeward.cli.show import say, say_json
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.words import promise_left, report_taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.missions import Mission
+
+GEOJSON, GPX, POINTS = "way_home.geojson", "way_home.gpx", "points.csv"
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the mission.")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Steer a real vehicle: its measurements go in, the next move and the way home come out."
+    "\n\nNothing is simulated. Each command is a process of its own; days may pass between two of "
+    "them. A mission is recorded like a run: homeward serve shows it, and homeward certify checks "
+    "it."
+    "\n\nExit codes: 0 success, 2 a report or another input is refused (nothing is recorded).",
+)
+
+
+def start_command(name: str) -> Any:
+    """Return the command that starts missions of a kind."""
+    from homeward.cli.settings import ConfigFile, Settings, make_command
+    from homeward.runs.kind import find_kind
+
+    kind = find_kind(name)
+    unused = kind.vehicle_class().unused_keys
+
+    def start(
+        settings: dict[str, Any],
+        directory: Directory,
+        config: ConfigFile = None,
+        as_json: Json = False,
+    ) -> None:
+        from homeward.missions import Mission
+
+        with answering(as_json=as_json):
+            given = Settings(name, kind.config, settings, config)
+            status = Mission.start(directory, name, given.checked()).status()
+        if as_json:
+            say_json({"directory": str(directory), **status})
+            return
+        say(f"{directory}: a {name} mission that starts at {_place(status['start'])}")
+        say(f"Report a first look from there: homeward mission observe {directory} FILE")
+
+    start.__annotations__ |= {"directory": Directory, "config": ConfigFile, "as_json": Json}
+    about = inspect.cleandoc(kind.config.__doc__ or f"A {kind.name} mission.")
+    summary = (
+        f"{about}\n\n"
+        "The options are those of homeward run, without what only a simulated world needs.\n\n"
+        f"Example: homeward mission start {name} missions/first"
+    )
+    why = "is of a simulated world only; in a mission the vehicle reports what happens"
+    return make_command(start, kind.config, name, summary=summary, without=unused, why_without=why)
+
+
+class MissionGroup(TyperGroup):
+    """The kinds that have missions, as commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the kinds that have missions."""
+        from homeward.runs.kind import find_kind, kind_names
+
+        return [name for name in kind_names() if find_kind(name).vehicle is not None]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a kind, given its name or module:name."""
+        find_modules_here()
+        return start_command(cmd_name)
+
+
+starting = typer.Typer(
+    cls=MissionGroup,
+    no_args_is_help=True,
+    help="Start a mission of a kind in a new folder.\n\n"
+    "Example: homeward mission start rover missions/valley --terrain DTM.tif --cell 5 --climb 15",
+)
+
+
+@starting.callback()
+def kinds() -> None:
+    """Make the app a group, although it has no fixed subcommand."""
+
+
+app.add_typer(starting, name="start")
+
+
+@app.command()
+def observe(
+    directory: Directory,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Reports: .jsonl, .json, or - for JSON lines on standard input. Measurements of "
+            "one report, for a rover: .csv, or a GeoTIFF patch with heights and errors.",
+        ),
+    ] = None,
+    position: Annotated[
+        str | None,
+        typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now."),
+    ] = None,
+    tried: Annotated[
+        str | None, typer.Option(metavar="MOVE", help="The move that it tried, such as NE.")
+    ] = None,
+    moved: Annotated[
+        bool,
+        typer.Option("--moved", help="It came there by other means than one move on the map."),
+    ] = False,
+    used: Annotated[
+        list[float] | None,
+        typer.Option(help="With --moved: what it used of each limit (--distance, --energy)."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--id", help="Id of the report: sent again, it counts once.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--time", metavar="ISO", help="When, with a time zone.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Record what the vehicle reports: its position, its move and its measurements.
+
+    A report without a move is a look: it adds measurements and costs no risk. The first report is a
+    look from the start. A vehicle that is where the advised move leads has taken it; a move that
+    failed is reported by --tried. A position that the advised move can't lead to is refused, unless
+    --moved says that the vehicle came there by other means: then the answer says what is left of
+    the promise.
+
+    Examples: homeward mission observe missions/valley look.csv
+
+    homeward mission observe missions/valley scan.csv --position 14,7 --tried NE --id sol-12
+
+    homeward mission observe missions/valley --position map:1200,340 --moved
+    """
+    given: dict[str, Any] = {"position": position, "tried": tried, "used": used, "id": name}
+    given = {key: v for key, v in {**given, "time": at}.items() if v is not None and v != []}
+    if moved:
+        given["moved"] = True
+    with answering(as_json=as_json):
+        mission = _open(directory)
+        if file is None and not given:
+            raise InvalidInputError("nothing to report: give a file, or options such as --position")
+        if file is None:
+            answers = [mission.observe(given)]
+        elif str(file) == "-":
+            if given:
+                raise InvalidInputError(f"- and {_option(given)} exclude each other: choose one")
+            answers = [mission.observe(report) for report in _lines()]
+        else:
+            several = file.suffix.lower() == ".jsonl"
+            if several and given:
+                raise InvalidInputError(
+                    f"{file}: has several reports, so {_option(given)} can't be given"
+                )
+            answers = mission.observe_file(file, **given)
+    if as_json:
+        say_json({"reports": answers})
+        return
+    for answer in answers:
+        say(report_taken(answer))
+
+
+@app.command("next")
+def next_move(directory: Directory, as_json: Json = False) -> None:
+    """Print the next move with its evidence, the way home, and what is left of the budget.
+
+    The answer stays the same until the next report. Nothing is written.
+
+    Example: homeward mission next missions/valley
+    """
+    with answering(as_json=as_json):
+        answer = _open(directory).next()
+    if as_json:
+        say_json(answer)
+        return
+    if answer["move"] is not None:
+        to = "" if answer["to"] is None else f", to {_place(answer['to'])}"
+        if answer["line"]:
+            to += " (x = {:.10g}, y = {:.10g})".format(*answer["line"][-1])
+        say(f"Next move: {answer['move']}{to}")
+    say(answer["explanation"])
+    _say_ways(answer)
+
+
+@app.command()
+def recall(
+    directory: Directory,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to write the way home: .geojson or .gpx.",
+            show_default=f"{GEOJSON} and {GPX} in the folder of the mission",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the way home from where the vehicle is, and write it as GeoJSON and GPX.
+
+    The mission may go on afterwards: the moves of the way home may always be taken and reported.
+
+    Example: homeward mission recall missions/valley --out home.gpx
+    """
+    from homeward.files import replace_file
+
+    with answering(as_json=as_json):
+        answer = _open(directory).recall()
+        texts = {".geojson": answer.pop("geojson"), ".gpx": answer.pop("gpx")}
+        if texts[".geojson"] is not None:
+            texts[".geojson"] = json.dumps(texts[".geojson"], ensure_ascii=False) + "\n"
+        files = out or [directory / n for n in (GEOJSON, GPX) if texts[Path(n).suffix] is not None]
+        for path in files:
+            if path.suffix.lower() not in texts:
+                raise InvalidFileError(f"{path}: a way home can be written as .geojson or .gpx")
+            text = texts[path.suffix.lower()]
+            if text is None:
+                raise InvalidFileError(f"{path}: {answer['why_no_gpx']}")
+            replace_file(path, text.encode())
+    if as_json:
+        say_json({**answer, "outputs": [str(path) for path in files]})
+        return
+    say(f"The vehicle is at {_place(answer['position'])}.")
+    _say_ways(answer)
+    for path in files:
+        say(f"  {path}")
+    if answer["why_no_gpx"] is not None:
+        say(f"There is no GPX: {answer['why_no_gpx']}.")
+
+
+@app.command()
+def points(
+    directory: Directory,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the table: .csv or .parquet.",
+            show_default=f"{POINTS} in the folder of the mission",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write where to measure: row, column, x and y of the point of each cell.
+
+    A height that is reported for a cell is the height at this point: on driven ground where the
+    vehicle stands in the cell, on paper ground its centre.
+
+    Example: homeward mission points missions/valley
+    """
+    from homeward.studies import Table, write_table
+
+    file = out or directory / POINTS
+    with answering(as_json=as_json):
+        found = _open(directory).points()
+        if not found:
+            raise InvalidInputError(f"{directory}: this kind has no map coordinates")
+        write_table(Table(tuple(found[0]), tuple(tuple(each.values()) for each in found)), file)
+    if as_json:
+        say_json({"points": len(found), "outputs": [str(file)]})
+        return
+    say(f"{len(found):,} points, where a height is measured for each cell")
+    say(f"  {file}")
+
+
+@app.command()
+def status(directory: Directory, as_json: Json = False) -> None:
+    """Print where the vehicle is, how many reports there are, and what is promised.
+
+    Example: homeward mission status missions/valley
+    """
+    with answering(as_json=as_json):
+        answer = _open(directory).status()
+    if as_json:
+        say_json({"directory": str(directory), **answer})
+        return
+    many = answer["steps"] + answer["has_first_look"]
+    say(f"{directory}: a {answer['kind']} mission with {many} report{'s' * (many != 1)}")
+    last = f"last report {answer['updated']}" if many else f"started {answer['created']}"
+    say(f"The vehicle is at {_place(answer['position'])}; {last}.")
+    if answer["promise"] is not None:
+        say(promise_left(answer["promise"]))
+
+
+@contextmanager
+def answering(*, as_json: bool) -> Iterator[None]:
+    """Print an error as JSON and exit if `as_json`; otherwise raise it."""
+    try:
+        yield
+    except HomewardError as error:
+        if not as_json:
+            raise
+        from homeward.runs import BusyError
+
+        code = "busy" if isinstance(error, BusyError) else getattr(error, "code", None)
+        file = "file" if isinstance(error, InvalidFileError) else "invalid"
+        say_json({"error": str(error), "code": str(code or file)})
+        raise typer.Exit(2) from None
+
+
+def _open(directory: Path) -> Mission:
+    from homeward.missions import Mission
+
+    find_modules_here()
+    return Mission.open(directory)
+
+
+def _lines() -> Iterator[Any]:
+    """Yield the reports on standard input, one per line."""
+    from homeward.missions.reports import parsed
+
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        if line.strip():
+            yield parsed(line, f"line {number}")
+
+
+def _option(given: dict[str, Any]) -> str:
+    return f"--{next(iter(given))}"
+
+
+def _say_ways(answer: dict[str, Any]) -> None:
+    """Print the ways home and what is promised."""
+    for way in answer["ways_home"]:
+        homes = " or ".join(_place(home) for home in way["homes"])
+        sure = f"probability at least {way['probability']:.6g}"
+        moves = " ".join(step["move"] for step in way["moves"])
+        if way["is_home"]:
+            say(f"The vehicle is at home, {homes}.")
+        elif moves:
+            say(f"Way home to {homes}, {sure}: {moves}")
+        else:
+            say(f"Way home to {homes}: {sure}")
+    say(promise_left(answer["promise"]))
+
+
+def _place(place: Any) -> str:
+    return place if isinstance(place, str) else "row {}, column {}".format(*place)

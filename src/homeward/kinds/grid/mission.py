@@ -1,0 +1,124 @@
+"""Missions in a grid world: a report says where the explorer is, and which heights it sees.
+
+Of the configured map only the walls and the start count: the heights come from the reports. Without
+a map, there are no walls, and the start must be given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from homeward.arrays import frozen
+from homeward.beliefs import HeightBelief, Reveal
+from homeward.beliefs.levels import UNKNOWN, WALL
+from homeward.beliefs.observations import Labels
+from homeward.errors import InvalidInputError
+from homeward.kinds.grid.kind import setup_of, uniform
+from homeward.kinds.grid.maps import HeightMap, around
+from homeward.planning.remote import Outside
+from homeward.runs.vehicle import Vehicle, cell_of, need
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from homeward.beliefs import Belief, Transition
+    from homeward.kinds.grid.config import GridConfig
+
+FORM = "[row, column, height]"
+
+
+class GridVehicle(Vehicle):
+    """An explorer of a grid. A position is [row, column] and a height [row, column, height].
+
+    Each report of a position must tell the heights of that square and of its neighbours, unless
+    they are known. A height is 1 to the number of levels, or -1 for a wall.
+    """
+
+    unused_keys: ClassVar = ("seed", "limit", "walls")
+    report_keys: ClassVar = ("heights",)
+
+    def __init__(self, config: GridConfig) -> None:
+        if config.map is not None:
+            grid = HeightMap.from_text(config.map, levels=config.levels, climb=config.climb)
+            prior = uniform(config.levels)
+            belief, start = grid.belief("known", prior=prior, stay=config.stay), grid.start
+        elif config.start is None:
+            raise InvalidInputError("the start is missing: say where the vehicle is, or give a map")
+        else:
+            shape, states = (config.size, config.size), config.size**2
+            if config.start >= states:
+                raise InvalidInputError(f"the start is {config.start}, outside 0..{states - 1}")
+            prior, walls = uniform(config.levels), np.zeros(states)
+            belief = HeightBelief(shape, prior, walls, config.stay, climb=config.climb)
+            start = config.start
+        self.shape, self.walls = belief.shape, belief.known == WALL
+        self.levels, self.climb = config.levels, config.climb
+        self.world = Outside(start)
+        self.setup = setup_of(config, belief, self.world, start)
+
+    def state(self, position: Any) -> int:
+        """Return the state of a position; raise if it is a wall."""
+        state = cell_of(position, self.shape)
+        if self.walls[state]:
+            row, column = divmod(state, self.shape[1])
+            raise InvalidInputError(f"row {row}, column {column} is a wall")
+        return state
+
+    def measured(self, report: Mapping[str, Any]) -> dict[int, int]:
+        """Return the reported heights by square."""
+        found: dict[int, int] = {}
+        for number, given in enumerate(
+            need(report.get("heights", []), list, "heights", f"a list of {FORM}"), start=1
+        ):
+            what = f"height {number}"
+            if not isinstance(given, list) or len(given) != 3:
+                raise InvalidInputError(f"{what} is {str(given)[:40]}, expected {FORM}")
+            try:
+                state = cell_of(given[:2], self.shape)
+            except InvalidInputError as cause:
+                raise InvalidInputError(f"{what}: {cause}") from cause
+            expected = f"1 to {self.levels}, or {WALL} for a wall"
+            height = need(given[2], int, what, expected)
+            if not (1 <= height <= self.levels or height == WALL):
+                raise InvalidInputError(f"{what} is {height}, expected {expected}")
+            if found.setdefault(state, height) != height:
+                raise InvalidInputError(f"{what}: the square {given[:2]} has another height before")
+        return found
+
+    def observation(
+        self, measured: dict[int, int], moved: Transition | None, state: int, belief: Belief
+    ) -> Reveal:
+        """Return the seen heights; raise if one is missing, or a move contradicts them."""
+        known: Any = belief.known  # type: ignore[attr-defined]
+        heights = {int(s): int(known[s]) for s in around(self.shape, state)} | measured
+        for square, height in heights.items():
+            if height == UNKNOWN:
+                row, column = divmod(square, self.shape[1])
+                raise InvalidInputError(
+                    f"the height of row {row}, column {column} is missing: tell the heights of the "
+                    "square and its neighbours"
+                )
+        if moved is not None:
+            self._check_move(moved, heights, known)
+        cells = np.array(sorted(heights), np.int32)
+        return Reveal(cells, frozen(np.array([heights[int(c)] for c in cells], np.int32)), state)
+
+    def _check_move(self, moved: Transition, heights: dict[int, int], known: Any) -> None:
+        """Raise if the outcome of a move contradicts the heights, which are exact."""
+        model = self.setup.belief.mean()
+        state, action, after = moved.numbers(Labels.of(model))
+        there = int(model.dest[state, action])  # type: ignore[union-attr]
+        low = heights.get(state, int(known[state]))
+        high = heights.get(there, int(known[there]))
+        if there == state or UNKNOWN in (low, high):
+            return
+        works = high != WALL and high <= low + self.climb
+        if works != (after == there):
+            what = "can't work" if not works else "can't fail"
+            raise InvalidInputError(
+                f"{model.action_name(action)} leads from height {low} to "
+                f"{'a wall' if high == WALL else f'height {high}'}, so it {what}: check the "
+                "position and the heights"
+            )

@@ -1,0 +1,164 @@
+"""The answers of a mission from its record: the next move, the way home, and the status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidInputError
+from homeward.missions.reports import Fault, ReportError
+from homeward.models import Moves
+from homeward.planning.explorer import End
+from homeward.planning.remote import held_ways
+from homeward.replay import Replay
+from homeward.words import why_ended
+
+if TYPE_CHECKING:
+    from homeward.planning.remote import HeldWay
+    from homeward.runs.config import Config
+    from homeward.runs.kind import Kind
+    from homeward.runs.run import Run
+    from homeward.runs.vehicle import Vehicle
+
+
+def describe_place(vehicle: Vehicle, state: int) -> list[int] | str:
+    """Return a state as row and column, or by its name."""
+    shape = getattr(vehicle.setup.belief, "shape", None)
+    if shape is not None:
+        return list(divmod(int(state), shape[1]))
+    names = vehicle.setup.belief.mean().state_names
+    return f"state {state}" if names is None else str(names[state])
+
+
+class Answers:
+    """What a mission answers after its last report."""
+
+    def __init__(self, run: Run, kind: Kind, config: Config) -> None:
+        self.replay = Replay(run.directory)
+        self.vehicle = kind.vehicle_class()(config)
+
+    def refresh(self) -> bool:
+        """Read new reports; return False if all has to be read again."""
+        return self.replay.refresh()
+
+    def next(self) -> dict[str, Any]:
+        """Return the next move with its evidence; see `Mission.next`."""
+        self._check()
+        step, state = len(self.replay.log), self.state
+        model = self.vehicle.setup.belief.mean()
+        found: dict[str, Any]
+        final = self.vehicle.world.final
+        if final is not None and final[state]:
+            text = why_ended(End.LOST, step)
+            found = {"action": None, "end": End.LOST, "sentence": text, "explanation": text}
+        else:
+            found = self.replay.why(step)
+        action, to, move, line = found["action"], None, None, None
+        if action is not None:
+            move = model.action_names[action] if model.action_names else f"action {action}"
+            if isinstance(model, Moves):
+                there = int(model.dest[state, action])
+                to, line = describe_place(self.vehicle, there), self.vehicle.line(state, there)
+        ways = [self._way(way) for way in self._ways()]
+        shared = ("end", "sentence", "explanation", "criteria", "actions", "proposal")
+        return {
+            "step": step,
+            "position": describe_place(self.vehicle, state),
+            "move": move,
+            "action": action,
+            "to": to,
+            "line": line,
+            **{key: found.get(key) for key in shared},
+            "ways_home": ways,
+            "promise": self._promise(),
+        }
+
+    def recall(self) -> dict[str, Any]:
+        """Return the way home; see `Mission.recall`."""
+        self._check()
+        ways = self._ways()
+        return {
+            "step": len(self.replay.log),
+            "position": describe_place(self.vehicle, self.state),
+            "ways_home": [self._way(way) for way in ways],
+            "promise": self._promise(),
+            **self.vehicle.on_map(ways),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """Return where the mission is; see `Mission.status`."""
+        manifest = self.replay.run.manifest
+        world: Any = self.replay.setup.world
+        found: dict[str, Any] = {
+            "kind": self.replay.run.kind,
+            "steps": len(self.replay.log),
+            "created": manifest.created,
+            "updated": manifest.updated,
+            "start": describe_place(self.vehicle, world.start),
+            "has_first_look": world.first is not None,
+        }
+        if world.first is None:
+            return {**found, "position": found["start"], "promise": None}
+        place = describe_place(self.vehicle, self.state)
+        return {**found, "position": place, "promise": self._promise()}
+
+    @property
+    def state(self) -> int:
+        """The state of the vehicle."""
+        log = self.replay.log
+        return int(log.nexts[-1]) if len(log) else int(self.replay.history.start)
+
+    def _check(self) -> None:
+        world: Any = self.replay.setup.world
+        if world.first is None:
+            raise ReportError(
+                Fault.NO_LOOK, "nothing was reported yet: report a first look from the start"
+            )
+        if self.replay.log.damage is not None:
+            raise InvalidInputError(f"{self.replay.log.path}: {self.replay.log.damage}")
+
+    def _ways(self) -> list[HeldWay]:
+        step, decisions = len(self.replay.log), self.replay.decisions
+        assert decisions is not None
+        belief, held = self.replay.history.at(step), decisions.kept.at(step)
+        return held_ways(decisions.guide(), belief, self.state, held)
+
+    def _way(self, way: HeldWay) -> dict[str, Any]:
+        """Return a way home as JSON values."""
+        model = self.vehicle.setup.belief.mean()
+        names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
+        moves = [
+            {"move": names[a], "action": a, "to": describe_place(self.vehicle, s)}
+            for a, s in zip(way.actions, way.states[1:], strict=True)
+        ]
+        found: dict[str, Any] = {
+            "homes": [describe_place(self.vehicle, home) for home in way.homes],
+            "is_home": self.state in way.homes,
+            "probability": way.probability,
+            "moves": moves,
+        }
+        if way.policy is not None:  # no single way: what to do in each state
+            found["policy"] = {
+                str(describe_place(self.vehicle, state)): names[action]
+                for state, action in enumerate(way.policy.tolist())
+                if action >= 0
+            }
+        return found
+
+    def _promise(self) -> dict[str, Any]:
+        """Return what is promised over the whole mission and what is left of the budgets."""
+        decisions, step = self.replay.decisions, len(self.replay.log)
+        assert decisions is not None
+        guide, held = decisions.guide(), decisions.kept.at(step)
+        ledgers = guide.ledgers(self.replay.history.at(0))
+        budgets = [
+            {
+                "level": ledger.delta,
+                "kept": max(0.0, 1.0 - account.spent),
+                "spent": account.spent,
+                "left": max(0.0, 1.0 - ledger.delta - account.spent),
+                "used": list(account.used),
+            }
+            for ledger, account in zip(ledgers, held.accounts, strict=True)
+        ]
+        holds = all(b["kept"] >= b["level"] - 1e-9 for b in budgets)  # type: ignore[operator]
+        return {"holds": bool(budgets) and holds, "kept": held.kept, "budgets": budgets}

@@ -1,0 +1,225 @@
+"""Reports from a vehicle: the keys that all kinds share, and files of reports.
+
+A report is a JSON object. All keys are optional, but a report of a move needs a position.
+
+- ``id``: any text. A report with the same id and content is recorded once.
+- ``time``: ISO 8601 with a time zone. Times never run backwards.
+- ``position``: where the vehicle is now; the kind says in which form.
+- ``tried``: the action that was tried since the last report, by name or number.
+- ``moved``: true if the vehicle came to its position by something else than one action.
+- ``used``: of a moved vehicle, what it used of each limit of the mission, in the limits' order.
+
+The other keys are measurements, which the kind reads (`Vehicle.report_keys`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import HomewardError, InvalidInputError
+from homeward.files import refusing
+from homeward.runs.vehicle import need
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from homeward.runs.vehicle import Vehicle
+
+MAX_ID_LETTERS = 200
+SHARED_KEYS = ("id", "time", "position", "tried", "moved", "used")
+
+
+class Fault(StrEnum):
+    """Why a report is refused."""
+
+    FORMAT = "format"  # it is not a report, or a key or a value is not one of a report
+    POSITION = "position"  # the position is off the map, blocked, or can't be read
+    NOT_ADVISED = "not_advised"  # the advised action can't lead to this position
+    TOO_RISKY = "too_risky"  # the action was not advised and would break a promise
+    MEASUREMENT = "measurement"  # a measurement is off the map, not finite, or can't be read
+    IMPOSSIBLE = "impossible"  # it contradicts what is known for certain
+    REPEATED = "repeated"  # it was recorded before
+    CLOCK = "clock"  # its time is before that of an earlier report
+    NO_LOOK = "no_look"  # the mission needs a first look before anything else
+
+
+class ReportError(InvalidInputError):
+    """A report is refused for the reason `code`; nothing was recorded."""
+
+    def __init__(self, code: Fault, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def faulty(code: Fault) -> Iterator[None]:
+    """Convert any other `HomewardError` to a `ReportError` with this code."""
+    try:
+        yield
+    except ReportError:
+        raise
+    except HomewardError as cause:
+        raise ReportError(code, str(cause)) from cause
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Envelope:
+    """The checked keys that all reports share; the type of `measured` depends on the kind."""
+
+    id: str | None
+    time: datetime | None
+    state: int | None  # where the vehicle is; None if the report does not say it
+    tried: int | None
+    moved: bool
+    used: tuple[float, ...]
+    measured: Any
+    digest: str  # of the whole report
+    fingerprint: str | None  # of its measurements, if these have errors
+
+    def note(self) -> dict[str, Any]:
+        """Return what a record keeps of it, as JSON values."""
+        found: dict[str, Any] = {"digest": self.digest}
+        if self.id is not None:
+            found["id"] = self.id
+        if self.time is not None:
+            found["time"] = self.time.isoformat()
+        if self.fingerprint is not None:
+            found["print"] = self.fingerprint
+        if self.moved and self.used:
+            found["used"] = list(self.used)
+        return found
+
+
+def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
+    """Return a report as an `Envelope`; raise `ReportError` if it is not valid."""
+    with faulty(Fault.FORMAT):
+        need(report, dict, "the report", "a JSON object")
+        known = (*SHARED_KEYS, *vehicle.report_keys)
+        for key in report:
+            if key not in known:
+                raise InvalidInputError(
+                    f"{str(key)[:40]!r} is not a key of a report: expected {', '.join(known)}"
+                )
+        try:
+            text = json.dumps(report, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as cause:
+            raise InvalidInputError(f"the report can't be written as JSON: {cause}") from cause
+        name = report.get("id")
+        if name is not None:
+            name = need(name, (str, int), "the id", "text")
+            if not 0 < len(str(name)) <= MAX_ID_LETTERS:
+                raise InvalidInputError(f"the id must have 1 to {MAX_ID_LETTERS} letters")
+        moved = report.get("moved", False)
+        if not isinstance(moved, bool):
+            raise InvalidInputError(f"moved is {moved!r}, expected true or false")
+        tried = _action(report.get("tried"), vehicle)
+        used = _used(report.get("used"), moved=moved)
+        at = _time(report.get("time"))
+        if moved and tried is not None:
+            raise InvalidInputError("moved and tried exclude each other: report one of them")
+        if report.get("position") is None and (moved or tried is not None):
+            raise InvalidInputError("the position is missing: a report of a move needs one")
+    with faulty(Fault.POSITION):
+        given = report.get("position")
+        state = None if given is None else vehicle.state(given)
+    with faulty(Fault.MEASUREMENT):
+        measured = vehicle.measured(report)
+        fingerprint = vehicle.fingerprint(measured)
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    name = None if name is None else str(name)
+    return Envelope(name, at, state, tried, moved, used, measured, digest, fingerprint)
+
+
+def _action(given: Any, vehicle: Vehicle) -> int | None:
+    """Return the number of an action that is given by its name or number."""
+    if given is None:
+        return None
+    model = vehicle.setup.belief.mean()
+    names = model.action_names or ()
+    if isinstance(given, str):
+        lowered = [name.lower() for name in names]
+        if given.strip().lower() in lowered:
+            return lowered.index(given.strip().lower())
+        if not given.strip().isdigit() or len(given) > 9:
+            raise InvalidInputError(
+                f"tried is {given[:40]!r}, expected one of {', '.join(names) or 'the numbers'}"
+            )
+        given = int(given)
+    action: int = need(given, int, "tried", "the name or the number of an action")
+    if not 0 <= action < model.actions:
+        raise InvalidInputError(f"tried is {action}, outside 0..{model.actions - 1}")
+    return action
+
+
+def _used(given: Any, *, moved: bool) -> tuple[float, ...]:
+    if given is None:
+        return ()
+    if not moved:
+        raise InvalidInputError("used is for a vehicle that was moved: what actions use is known")
+    for value in need(given, list, "used", "a list of numbers"):
+        need(value, (int, float), "used", "a list of numbers")
+        if not 0.0 <= value < math.inf:
+            raise InvalidInputError(f"used is {value:g}, expected 0 or more")
+    return tuple(float(value) for value in given)
+
+
+def _time(given: Any) -> datetime | None:
+    if given is None:
+        return None
+    form = "ISO 8601 with a time zone, such as 2030-05-01T12:00:00Z"
+    try:
+        found = datetime.fromisoformat(need(given, str, "the time", form))
+        if found.tzinfo is None:
+            raise ValueError
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError) as cause:
+        if isinstance(cause, InvalidInputError):
+            raise
+        raise InvalidInputError(f"the time is {given[:60]!r}, expected {form}") from None
+
+
+def read_reports(path: Path, vehicle: Vehicle) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the reports in a file, each with its place for messages.
+
+    ``.jsonl`` has one report per line, ``.json`` one report or a list of them. Other files hold the
+    measurements of a single report (`Vehicle.read`).
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".json", ".jsonl"):
+        with faulty(Fault.MEASUREMENT):
+            found = vehicle.read(path)
+        yield str(path), found
+        return
+    with refusing(path, "can't be read"):
+        data = path.read_bytes()
+    if suffix == ".json":
+        values = parsed(data, str(path))
+        if not isinstance(values, list):
+            yield str(path), values
+            return
+        for number, value in enumerate(values, start=1):
+            yield f"{path}, report {number}", value
+        return
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.strip():
+            yield f"{path}, line {number}", parsed(line, f"{path}, line {number}")
+
+
+def parsed(data: bytes, place: str) -> Any:
+    """Return the value of a JSON text; raise if it is not JSON. NaN and infinities are refused."""
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is not a number in JSON")
+
+    try:
+        return json.loads(data, parse_constant=refuse)
+    except (ValueError, RecursionError) as cause:
+        raise ReportError(Fault.FORMAT, f"{place}: is not JSON: {cause}") from cause

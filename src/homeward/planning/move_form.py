@@ -1,0 +1,38 @@
+"""Choice of the model of a belief: move-or-stay where possible, else general transitions.
+
+A `FiniteBelief` over `SparseMDP` whose actions move to one destination or stay has the tighter
+bounds of `Moves` (``docs/theory.md``, the moves correction). A single plan always uses them. A run
+keeps the general form where it can: its ways home adapt to what is observed, which is worth more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from homeward.beliefs import FiniteBelief
+from homeward.planning.adaptive import MAX_WORLDS
+from homeward.safety import ReturnBefore, ReturnWithin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.beliefs import Belief
+    from homeward.safety import Criterion
+
+
+def belief_of_plan(belief: Belief) -> Belief:
+    """Return the belief that a single plan is made on."""
+    return belief if not isinstance(belief, FiniteBelief) else belief.as_moves() or belief
+
+
+def belief_of_run(belief: Belief, criteria: Sequence[Criterion]) -> Belief:
+    """Return the belief that a run is planned on.
+
+    It is the move-or-stay form if a criterion limits the steps of the return or of the run, or if
+    there are more than `MAX_WORLDS` worlds, so that ways home do not adapt.
+    """
+    if not isinstance(belief, FiniteBelief):
+        return belief
+    limited = any(isinstance(c, ReturnWithin | ReturnBefore) for c in criteria)
+    many = len(belief.worlds) > MAX_WORLDS
+    return belief_of_plan(belief) if limited or many else belief

@@ -1,0 +1,171 @@
+"""An explorer whose vehicle is outside of the program: decisions and reports may be days apart.
+
+A step is the one of `Explorer`: it decides, or takes the decision that was made ahead, and learns
+from the answer of its world, which is what was reported (`Outside`). Three more things can happen
+to a vehicle. A *look* tells more without a move; the risk that was spent stays. A move of the
+user's *own choice* is charged like a decided one, before its outcome counts. A vehicle that *was
+moved* is charged for a way home from where it is now (``docs/theory.md``, section 17).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from homeward.errors import InvalidInputError
+from homeward.models import Moves
+from homeward.planning.explorer import Explorer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import BoolArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.planning.guide import Decision, Guide
+    from homeward.planning.held import Held
+
+
+class Outside:
+    """A world outside of the program: it answers an action with what was reported.
+
+    Parameters
+    ----------
+    state
+        Where the explorer starts.
+    final
+        Mask [S] of states that end the process; no state by default.
+    """
+
+    def __init__(self, state: int, final: BoolArray | None = None) -> None:
+        self.start = self.state = state
+        self.final = final
+        self.first: Any = None  # the first observation; None until it is reported
+        self._answer: tuple[int, Any] | None = None  # next state and observation
+
+    @property
+    def ended(self) -> bool:
+        """Whether the vehicle is in a state that ends the process."""
+        return self.final is not None and bool(self.final[self.state])
+
+    def look(self) -> Any:
+        """Return the first observation; raise if there is none yet."""
+        if self.first is None:
+            raise InvalidInputError("nothing was reported yet: report a first look")
+        return self.first
+
+    def report(self, state: int, observation: Any) -> None:
+        """Set the answer to the next action: where the vehicle is, and what it observed."""
+        self._answer = state, observation
+
+    def act(self, action: int) -> Any:
+        """Return the reported observation."""
+        if self._answer is None:
+            raise InvalidInputError(f"the outcome of action {action} was not reported")
+        (self.state, observation), self._answer = self._answer, None
+        return observation
+
+
+class HeldWay(NamedTuple):
+    """The way home that a run relies on, from where the explorer is.
+
+    On a model whose actions have several outcomes there is no single way: `states` has the present
+    state alone, and `policy` leads home.
+    """
+
+    name: str  # of the criterion
+    homes: tuple[int, ...]
+    states: tuple[int, ...]  # from the present state to a home, both included
+    actions: tuple[int, ...]  # one less than `states`
+    probability: float  # lower bound on the probability that it leads home, given all reports
+    policy: IntArray | None = None  # action [S]; −1 at home and where there is none
+
+
+def held_ways(guide: Guide, belief: Belief, state: int, held: Held) -> list[HeldWay]:
+    """Return the held way home for each return criterion; one that is lost has probability 0."""
+    model, found = belief.mean(), []
+    for k, (ledger, account) in enumerate(zip(guide.ledgers(belief), held.accounts, strict=True)):
+        told = ledger.name, tuple(int(home) for home in ledger.homes)
+        if not isinstance(model, Moves) or guide.relearns:
+            assert guide.search is not None
+            returns = guide.search.task.returns(belief, model.sparse(), k, account, state)
+            value = 0.0 if returns.lost else float(returns.value[state])
+            found.append(HeldWay(*told, (state,), (), value, returns.account.way))
+            continue
+        (survey,), sharp = guide.surveys(belief, state, held, (k,))
+        way, states, actions = survey.account.way, [state], list[int]()
+        while states[-1] not in told[1] and way[states[-1]] >= 0 and len(actions) < len(way):
+            actions.append(int(way[states[-1]]))
+            states.append(int(model.dest[states[-1], actions[-1]]))
+        chance = 0.0
+        if states[-1] in told[1] and not survey.lost:
+            edges = np.array(states[:-1], np.int64), np.array(actions, np.int64)
+            chance = max(0.0, 1.0 - float(survey.graph.blocked[edges].sum()))
+            if chance < 1.0:
+                chance = max(chance, ledger.bounds(sharp, survey.graph, edges)[0][0])
+        found.append(HeldWay(*told, tuple(states), tuple(actions), chance))
+    return found
+
+
+class RemoteExplorer(Explorer):
+    """An explorer in a world `Outside`, which learns from reports."""
+
+    world: Outside
+    seconds = 0.0  # that the last decision took
+
+    def decide(self) -> Decision:
+        """Return the decision in the present state; it is the same until the next report."""
+        if self.advised is None:
+            began = time.perf_counter()
+            self.advised = self.guide.decide(self.belief, self.world.state, self.held)
+            self.seconds = time.perf_counter() - began
+        return self.advised
+
+    def outcomes(self, action: int) -> IntArray:
+        """Return the states [n] to which an action may lead from the present one."""
+        model, state = self.belief.mean(), self.world.state
+        if isinstance(model, Moves):
+            return np.unique([state, int(model.dest[state, action])])
+        found: IntArray = np.asarray(
+            model.transitions[[state * model.actions + action]].indices, np.int64
+        )
+        return found
+
+    def look(self, observation: Any) -> None:
+        """Learn from an observation without an action."""
+        self._learn(observation)
+        self.steps += 1
+
+    def choose(self, action: int, state: int, observation: Any) -> bool:
+        """Learn from an action of the user's own choice; return whether the levels allow it.
+
+        Nothing changes if they do not.
+        """
+        before = self.world.state
+        held = self.guide.chosen(self.belief, before, self.held, action)
+        if held is None:
+            return False
+        self.held = held
+        if self.guide.is_limited:
+            self.held = self.guide.attempted(self.held, before, action, state)
+        self.world.state = state
+        self._learn(observation)
+        self.steps += 1
+        return True
+
+    def relocate(self, state: int, observation: Any, used: Sequence[float] = ()) -> None:
+        """Learn that the vehicle is in another state, to which no action of the model led it.
+
+        `used` is how much of each limited amount (such as energy) this took.
+        """
+        self._learn(observation)
+        self.held = self.guide.moved(self.belief, self.world.state, state, self.held, used)
+        self.world.state = state
+        self.steps += 1
+
+    def _learn(self, observation: Any) -> None:
+        self.belief = self.belief.update(observation)
+        if self.guide.relearns:
+            self.held = self.guide.after(self.belief, self.held, observation)
+        self.advised = None

@@ -1,0 +1,116 @@
+"""Write the reports of a vehicle as records of a run, and replay an explorer from the records."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planning.held import Held
+from homeward.planning.remote import RemoteExplorer
+from homeward.runs.log import LOOK, MOVED, Record
+from homeward.runs.observations import decode, encode
+from homeward.runs.retracing import holding_of, to_record
+from homeward.safety import StayInside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from homeward.runs.kind import Kind, Setup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """What happened to a vehicle, as an explorer learns it.
+
+    Attributes
+    ----------
+    status : ``look``, ``own`` or ``moved`` (see `runs.log`); None for the decided action
+    action : The action that was tried; −1 without one
+    state : Where the vehicle is now
+    observation : What it observed there, for `Belief.update`
+    used : Of a moved vehicle, what it used of each amount that the whole run is limited to
+    """
+
+    status: str | None
+    action: int
+    state: int
+    observation: Any
+    used: tuple[float, ...] = ()
+
+
+def remote_explorer(setup: Setup) -> RemoteExplorer:
+    """Return an explorer of a mission that knows its first look alone."""
+    world: Any = setup.world
+    return RemoteExplorer(
+        setup.planner, setup.belief, world, strict=setup.strict, floor=setup.floor
+    )
+
+
+def take(explorer: RemoteExplorer, report: Report, kind: Kind) -> tuple[Record, float]:
+    """Let an explorer learn from a report; return its record and the seconds of planning."""
+    held, state, seconds = explorer.held, explorer.world.state, 0.0
+    if report.status is None:
+        explorer.decide()
+        explorer.world.report(report.state, report.observation)
+        step = explorer.step()
+        if step is None:
+            raise InvalidInputError("exploration has ended: there is no decided action")
+        record, seconds = to_record(step, held, None, kind, 0), explorer.seconds
+    else:
+        began = time.perf_counter()
+        if report.status == LOOK:
+            explorer.look(report.observation)
+        elif report.status == MOVED:
+            explorer.relocate(report.state, report.observation, report.used)
+        elif not explorer.choose(report.action, report.state, report.observation):
+            raise InvalidInputError("the levels of the mission do not allow this action")
+        seconds = time.perf_counter() - began
+        spent = iter(explorer.held.accounts)
+        bounds = tuple(
+            1.0 if isinstance(criterion, StayInside) else max(0.0, 1.0 - next(spent).spent)
+            for criterion in explorer.planner.criteria
+        )
+        search = explorer.guide.search
+        assert search is not None
+        record = Record(
+            step=explorer.steps,
+            state=state,
+            action=report.action,
+            next_state=report.state,
+            observation=None,
+            status=report.status,
+            value=0.0,
+            upper=0.0,
+            bounds=bounds,
+            kept_bounds=bounds,
+            holding=holding_of(explorer.steps, explorer.held, held),
+            evaluators=[str(search.task.evaluator)] * len(bounds),
+        )
+    observation = encode(report.observation, kind.observations)
+    return replace(record, observation=observation), seconds
+
+
+def report_of(record: Record, kind: Kind) -> Report:
+    """Return the report of a record."""
+    status = None if record.is_decided else record.status
+    used = tuple(float(x) for x in (record.report or {}).get("used") or ())
+    observation = decode(record.observation, kind.observations)
+    return Report(status, record.action, record.next_state, observation, used)
+
+
+def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> None:
+    """Bring an explorer to the state after some more records, without planning."""
+    for record in records:
+        if record.state != explorer.world.state:
+            raise InvalidFileError(
+                f"step {record.step} starts in state {record.state}, but the vehicle is in state "
+                f"{explorer.world.state}"
+            )
+        observation = decode(record.observation, kind.observations)
+        explorer.belief = explorer.belief.update(observation)
+        explorer.held = Held.decode(record.holding, explorer.held)
+        explorer.world.state = record.next_state
+        explorer.steps += 1
+        explorer.advised = None

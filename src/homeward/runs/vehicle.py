@@ -1,0 +1,125 @@
+"""The vehicle of a mission: how a kind of run reads what is reported from outside."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from homeward.errors import InvalidFileError, InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from homeward.beliefs import Belief, Transition
+    from homeward.planning.remote import HeldWay, Outside
+    from homeward.runs.config import Config
+    from homeward.runs.kind import Setup
+
+
+class Vehicle(ABC):
+    """A vehicle outside of the program, for one configuration.
+
+    Attributes
+    ----------
+    setup : The setup of the mission, in which nothing is simulated
+    world : Its world, which answers with what was reported
+    """
+
+    unused_keys: ClassVar[tuple[str, ...]] = ("seed", "limit")
+    """Keys of the configuration that only a simulated world needs."""
+
+    report_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys of a report that hold what was measured."""
+
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of the files that `read` reads."""
+
+    setup: Setup
+    world: Outside
+
+    @abstractmethod
+    def __init__(self, config: Any) -> None: ...
+
+    @classmethod
+    def settled(cls, config: Any) -> Config:
+        """Return the configuration that a new mission records; raise if it is invalid."""
+        config.check_use()
+        complete: Config = config
+        return complete
+
+    @abstractmethod
+    def state(self, position: Any) -> int:
+        """Return the state of a reported position, a JSON value; raise if there is none."""
+
+    def measured(self, report: Mapping[str, Any]) -> Any:
+        """Return what was measured, from the keys `report_keys`; raise if it is invalid."""
+        return None
+
+    def fingerprint(self, measured: Any) -> str | None:
+        """Return a digest of noisy measurements, which are never equal twice; None without any."""
+        return None
+
+    @abstractmethod
+    def observation(
+        self, measured: Any, moved: Transition | None, state: int, belief: Belief
+    ) -> Any:
+        """Return the observation for `Belief.update`.
+
+        Parameters
+        ----------
+        measured
+            What `measured` returned.
+        moved
+            The action that was tried before, and where it led; None without an action.
+        state
+            Where the vehicle is.
+        belief
+            The belief before the observation.
+        """
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """Return the measurements in a file as keys of a report."""
+        known = ", ".join((*self.suffixes, ".jsonl", ".json"))
+        raise InvalidFileError(f"{path}: is not a file of reports: expected {known}")
+
+    def line(self, state: int, other: int) -> list[list[float]] | None:
+        """Return the map coordinates and heights [n, 3] of a move; None without a map."""
+        return None
+
+    def all_points(self) -> list[dict[str, Any]]:
+        """Return where each cell is measured, as rows of a table; none without a map."""
+        return []
+
+    def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
+        """Return held ways home as `geojson` and `gpx`, and `why_no_gpx`; each may be None."""
+        return {"geojson": None, "gpx": None, "why_no_gpx": "this kind has no map coordinates"}
+
+
+def need(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
+    """Return a JSON value of the right type; raise with what it is and what was expected."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        raise InvalidInputError(f"{what} is {shown}, expected {expected}")
+    return value
+
+
+def cell_of(position: Any, shape: tuple[int, int]) -> int:
+    """Return the state of a position [row, column] or "ROW,COL" on a grid; raise if invalid."""
+    expected = "[row, column], counted from 0"
+    if isinstance(position, str):
+        parts: Any = position.split(",")
+        if len(parts) != 2 or not all(p.strip().isdigit() and len(p) < 10 for p in parts):
+            raise InvalidInputError(f"the position is {position[:40]!r}, expected ROW,COL")
+        position = [int(part) for part in parts]
+    need(position, list, "the position", expected)
+    if len(position) != 2:
+        raise InvalidInputError(f"the position has {len(position)} numbers, expected {expected}")
+    row, column = (need(part, int, "the position", expected) for part in position)
+    if not (0 <= row < shape[0] and 0 <= column < shape[1]):
+        raise InvalidInputError(
+            f"row {row}, column {column} is off the map of {shape[0]} rows and {shape[1]} columns"
+        )
+    state: int = row * shape[1] + column
+    return state

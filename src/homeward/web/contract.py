@@ -1,0 +1,464 @@
+"""Models of the interface under ``/api/v1``: what requests send and what answers contain.
+
+They define the OpenAPI document (`openapi`), from which the page's types are generated. Tests check
+real answers against them. Values are codes and numbers; the client makes the sentences.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from homeward.planning.explorer import End
+from homeward.planning.plan import Evaluator, Verdict
+from homeward.web.refusals import Refusal
+
+Shape = Annotated[tuple[int, int], Field(description="Rows and columns.")]
+Size = Annotated[tuple[float, float], Field(description="Height and width in m.")]
+
+
+class Status(StrEnum):
+    """Status of a run."""
+
+    RUNNING = "running"
+    QUEUED = "queued"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    FINISHED = "finished"
+    DAMAGED = "damaged"
+    NEWER = "newer"  # a newer version wrote it
+    WAITING = "waiting"  # a mission, which waits for the next report
+
+
+class Sort(StrEnum):
+    """Key by which the list of runs is sorted."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    NAME = "name"
+    KIND = "kind"
+    OUTCOME = "outcome"
+    STEPS = "steps"
+
+
+class Outcome(StrEnum):
+    """What became of the explorer in the true world."""
+
+    TRAPPED = "trapped"  # no way home exists in the true world
+    ABLE = "able_to_return"
+
+
+class Answer(BaseModel):
+    """Base of all answers: no key is missing, and none is undeclared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Refused(Answer):
+    """A refused request. `error` is a line for people and logs; programs compare `code`."""
+
+    code: Refusal
+    error: str
+
+
+class ServerLimits(Answer):
+    """Limits of the server."""
+
+    uploads: Annotated[int, Field(description="Bytes of one upload.")]
+    stored: Annotated[int, Field(description="Bytes of all uploads together.")]
+    runs: Annotated[int, Field(description="Runs that execute at the same time.")]
+    queued: Annotated[int, Field(description="Runs that may wait in the queue.")]
+    streams: int
+    cells: int
+
+
+class About(Answer):
+    """Version, folder and limits of the server."""
+
+    version: str
+    runs: Annotated[str, Field(description="Name of the folder.")]
+    limits: ServerLimits
+
+
+class Summary(Answer):
+    """One run in the list. If it can't be opened, `kind` is null."""
+
+    id: str
+    kind: str | None
+    title: str
+    explorer: str | None
+    delta: float | None
+    seed: int | None
+    status: Status
+    place: Annotated[int | None, Field(description="Position in the queue, from 1.")]
+    steps: int
+    limit: int | None
+    end: Annotated[End | None, Field(description="Why the run ended.")]
+    outcome: Annotated[Outcome | None, Field(description="Null while it is not known.")]
+    trapped: Annotated[int | None, Field(description="Step after which no way home existed.")]
+    seen: Annotated[float | None, Field(description="Share of the map that was seen at the end.")]
+    why: Annotated[str | None, Field(description="`end` in English.")]
+    error: str | None
+    created: str | None
+    updated: str | None
+    shape: Shape | None
+    live: bool
+    pair: Annotated[str | None, Field(description="The other run of a pair.")]
+
+
+class RunList(Answer):
+    """One page of the list of runs; the runs of a pair are one row and stand side by side."""
+
+    runs: list[Summary]
+    total: Annotated[int, Field(description="Rows of the whole selection.")]
+    offset: int
+    limit: int
+
+
+class Pair(Answer):
+    """A safe and an unsafe run in the same world."""
+
+    safe: Summary
+    unsafe: Summary
+
+
+class Category(Answer):
+    """One value of a categorical layer."""
+
+    value: float
+    title: str
+
+
+class Layer(Answer):
+    """One map layer."""
+
+    name: str
+    title: str
+    unit: str | None
+    scale: Literal["sequential", "categorical", "probability"]
+    costs: Annotated[
+        Literal["belief", "plan"], Field(description="Computed as fast as a belief, or a plan.")
+    ]
+    categories: list[Category] | None = None
+
+
+class Criterion(Answer):
+    """One safety criterion of a run."""
+
+    kind: Literal["return", "stay", "earn"]
+    level: float
+    home: Literal["current", "start", "bases"] | None
+    within: Annotated[int | None, Field(description="Steps that the return may take.")]
+
+
+class Action(Answer):
+    """One action: rows down `dr` and columns right `dc`, null off a map."""
+
+    name: str
+    dr: int | None
+    dc: int | None
+
+
+class Details(Summary):
+    """One run with its configuration and its map."""
+
+    config: dict[str, Any]
+    plan_ms: float | None
+    home: list[int] | Literal["current", "start"] | None
+    start: int | None
+    cell: Size | None
+    transform: Annotated[
+        tuple[float, float, float, float, float, float] | None,
+        Field(description="From column and row to map coordinates: x = a·c + b·r + c₀, …"),
+    ]
+    crs: Annotated[str | None, Field(description="Name of the coordinate reference system.")]
+    layers: list[Layer]
+    criteria: list[Criterion]
+    actions: list[Action]
+
+
+class TimelineEvent(Answer):
+    """Something that happened after a step."""
+
+    step: int
+    code: Literal["reached", "news", "spent", "refused", "trapped", "ended"]
+    cell: int | None
+    amount: Annotated[float | None, Field(description="Risk that was spent.")]
+
+
+class Timeline(Answer):
+    """What happened when."""
+
+    events: list[TimelineEvent]
+    trapped: int | None
+    complete: Annotated[
+        bool, Field(description="False if temptations are missing: the run goes on, or ask again.")
+    ]
+
+
+class Glance(Answer):
+    """A thumbnail of the last step; arrays are base64 texts of little-endian numbers."""
+
+    shape: Shape
+    share: Annotated[float, Field(description="Share of the cells that were seen.")]
+    trapped: int | None
+    grid: bool
+    height: str
+    seen: str
+    path: str
+
+
+class WhyCriterion(Answer):
+    """One criterion of a plan, with its bounds."""
+
+    name: str
+    kind: str
+    level: float
+    bound: float
+    kept_bound: float
+    evaluator: Evaluator | None = None
+    multiplier: float | None
+
+
+class WhyAction(Action):
+    """One action of a plan, and why it was taken or not."""
+
+    action: int
+    leaves: float
+    look: Annotated[float | None, Field(description="Bonus of the cell that it leads to.")]
+    exploration: float | None
+    safety: list[float]
+    weight: float
+    verdict: Verdict
+    words: Annotated[str, Field(description="`verdict` in English.")]
+
+
+class Proposal(Answer):
+    """The path that is pursued until something new is learned."""
+
+    path: list[int]
+    gain: float
+    steps: float
+    rate: float
+    share: float | None
+    unit: str | None
+
+
+class Recorded(Answer):
+    """What was recorded of the decision."""
+
+    action: int
+    bounds: list[float]
+
+
+class Why(Answer):
+    """The plan after a step and its evidence, or why the run ends there."""
+
+    step: int
+    state: int
+    action: int | None
+    end: End | None
+    trapped: Annotated[bool, Field(description="No move works, and there is none that stays.")]
+    status: str
+    sentence: str
+    reasons: str
+    explanation: str
+    criteria: list[WhyCriterion]
+    actions: list[WhyAction]
+    value: float | None
+    upper: float | None
+    gap: float | None
+    way_home: float
+    proposal: Proposal | None
+    recorded: Recorded | None
+    agrees: bool
+
+
+class Edge(Answer):
+    """One move of a return path."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    from_: Annotated[int, Field(alias="from")]
+    to: int
+    action: int
+    success: float
+    risk: float
+    left: float
+
+
+class Way(Answer):
+    """The return path from a cell."""
+
+    cell: int
+    bound: float
+    home: list[int]
+    edges: list[Edge]
+
+
+class ExampleWorld(Answer):
+    """One example world as a map to draw."""
+
+    name: str
+    title: str
+    story: str
+    map: str
+
+
+class GraphState(Answer):
+    """One state of a counterexample, and its place in the drawing."""
+
+    name: str
+    x: float
+    y: float
+
+
+class GraphEdge(Answer):
+    """One transition of a counterexample."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    action: str
+    p: float
+
+
+class GraphWorld(Answer):
+    """One possible world of a counterexample."""
+
+    weight: float
+    edges: list[GraphEdge]
+
+
+class PolicyRow(Answer):
+    """The safety of one policy: on the mean model, exactly, and its bound."""
+
+    label: str
+    naive: float | None
+    exact: float | None
+    bound: float | None
+
+
+class Counterexample(Answer):
+    """One of the paper's counterexamples."""
+
+    name: str
+    title: str
+    story: str
+    delta: float
+    states: list[GraphState]
+    worlds: list[GraphWorld]
+    rows: list[PolicyRow]
+
+
+class Examples(Answer):
+    """The example worlds and the counterexamples."""
+
+    worlds: list[ExampleWorld]
+    counterexamples: list[Counterexample]
+
+
+class Upload(Answer):
+    """An uploaded raster."""
+
+    upload: str
+    name: str
+    shape: Shape
+    size: Size
+    unit: Literal["m"]
+    crs: str | None
+    preview: list[list[float | None]]
+
+
+class NewRun(Answer):
+    """What a new run is made of."""
+
+    kind: str
+    name: str | None = None
+    config: dict[str, Any] = {}
+
+
+class Report(BaseModel):
+    """A report of a vehicle; the kind of the mission reads the measurements."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: Annotated[str | None, Field(description="Sent again, a report counts once.")] = None
+    time: Annotated[str | None, Field(description="ISO 8601 with a time zone.")] = None
+    position: Annotated[Any, Field(description="[row, column], or {x, y} on the map.")] = None
+    tried: Annotated[str | int | None, Field(description="The move that was tried.")] = None
+    moved: Annotated[bool, Field(description="It came there by other means.")] = False
+    used: Annotated[list[float] | None, Field(description="Of each limit, if moved.")] = None
+
+
+class Again(Answer):
+    """Levels at which to repeat a run in the same world."""
+
+    deltas: Annotated[list[float], Field(min_length=1, max_length=5)]
+
+
+class NewRuns(Answer):
+    """Runs that were started together."""
+
+    runs: list[Summary]
+
+
+class RunFile(Answer):
+    """A file of a run."""
+
+    name: str
+    bytes: int
+
+
+class Files(Answer):
+    """The files of a run that can be downloaded."""
+
+    files: list[RunFile]
+
+
+class Certificate(Answer):
+    """The verdict on what a run claims."""
+
+    run: str
+    step: int
+    refuted: bool
+    details: dict[str, Any]
+
+
+class StepsEvent(Answer):
+    """Event `steps`: steps were recorded."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    id: str
+    from_: Annotated[int, Field(alias="from")]
+    to: int
+    status: Status
+
+
+class GoneEvent(Answer):
+    """Event `gone`: the folder of the run was deleted."""
+
+    id: str
+
+
+class RunsEvent(Answer):
+    """Event `runs`: runs that are new or changed, and runs that were deleted."""
+
+    count: int
+    changed: list[str]
+    gone: list[str]
+
+
+EVENTS: dict[str, type[Answer]] = {
+    "steps": StepsEvent,
+    "status": Summary,
+    "gone": GoneEvent,
+    "runs": RunsEvent,
+}
+"""Data of each event of the stream, by its name."""

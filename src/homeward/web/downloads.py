@@ -1,0 +1,67 @@
+"""Downloads of a run: its files, its way home as GeoJSON, GPX or KML, and its certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from homeward.runs import Run
+from homeward.runs.verification import plan_of_step
+from homeward.web.catalogue import NAME, plain_file
+from homeward.web.refusals import Refusal
+from homeward.web.transport import DOWNLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from homeward.runs import Kind
+
+INTERNAL = ("config.json", "manifest.json")
+EPISODES = 2000
+"""Worlds in which a plan of the paper's algorithm is sampled."""
+
+
+def files_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the names and sizes of a run's files that can be downloaded."""
+    names = sorted(path.name for path in folder.iterdir())
+    files = [path for name in names if (path := file_of(folder, name)) is not None]
+    return [{"name": path.name, "bytes": path.stat().st_size} for path in files]
+
+
+def file_of(folder: Path, name: str) -> Path | None:
+    """Return the path of a file that can be downloaded; None if there is none of this name."""
+    if not NAME.fullmatch(name) or name in INTERNAL or Path(name).suffix not in DOWNLOADS:
+        return None
+    return plain_file(folder, name)
+
+
+def way_home_file(kind: Kind, folder: Path, step: int, suffix: str) -> bytes:
+    """Return the way home after a step as the content of a file: .geojson, .gpx or .kml."""
+    if kind.write_ways is None or suffix not in (".geojson", ".gpx", ".kml"):
+        raise Refusal.NOT_FOUND(f"there is no way home as {suffix[:8]} for this run")
+    with TemporaryDirectory() as place:
+        out = Path(place) / f"way_home{suffix}"
+        kind.write_ways(Run.open(folder), step, out)
+        return out.read_bytes()
+
+
+def certificate_of(folder: Path) -> dict[str, Any]:
+    """Return the verdict on what a run claims, as JSON values."""
+    from homeward.certificates import certificate
+
+    recorded = plan_of_step(Run.open(folder))
+    about = {"run": folder.name, "step": recorded.record.step}
+    if recorded.stored is not None:
+        found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
+        return {**about, "refuted": found.refuted, "details": found.as_dict()}
+    run = None if recorded.run is None else recorded.run.as_dict()
+    homes = [home.as_dict() for home in recorded.homes]
+    details = {"run": run, "homes": homes, "notes": list(recorded.notes)}
+    return {**about, "refuted": recorded.refuted, "details": details}
+
+
+def other_levels(config: Mapping[str, Any], keys: tuple[str, ...], level: float) -> dict[str, Any]:
+    """Return the settings of a run with another level, as far as a page may set them."""
+    kept = {name: value for name, value in config.items() if name in keys and value is not None}
+    return {**kept, "delta": level}

@@ -1,0 +1,204 @@
+"""The OpenAPI document of the interface: one entry per route, with the models of `contract`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import models_json_schema
+
+from homeward import __version__
+from homeward.web import contract
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+API = "/api/v1"
+RUN = f"{API}/runs/{{id}}"
+STEP = f"{RUN}/steps/{{step}}"
+MISSION = f"{API}/missions/{{id}}"
+REFERENCES = "#/components/schemas/{model}"
+BINARY, STREAM, JSON = "application/octet-stream", "text/event-stream", "application/json"
+INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "number"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One route.
+
+    Attributes
+    ----------
+    name
+        Name of the handler in `app.Server`, without its underscore.
+    says
+        Summary in one line.
+    answer
+        Model of the answer, a media type, or None for an empty answer.
+    body
+        Model of the JSON body, or a media type.
+    query
+        JSON Schema of each query parameter; all are optional.
+    """
+
+    method: str
+    path: str
+    name: str
+    says: str
+    answer: type[BaseModel] | str | None
+    body: type[BaseModel] | str | None = None
+    query: tuple[tuple[str, dict[str, Any]], ...] = ()
+    status: int = 200
+
+
+def _choice(values: Any) -> dict[str, Any]:
+    return {"type": "string", "enum": [str(value) for value in values]}
+
+
+OPERATIONS = (
+    Operation("GET", f"{API}/about", "about", "Version and limits", contract.About),
+    Operation(
+        *("GET", f"{API}/runs", "list", "The runs, sorted and filtered", contract.RunList),
+        query=(
+            ("offset", INTEGER),
+            ("limit", INTEGER),
+            ("sort", _choice(contract.Sort)),
+            ("order", _choice(("asc", "desc"))),
+            ("name", TEXT),
+            ("kind", TEXT),
+            ("outcome", TEXT),
+            ("since", TEXT),
+            ("until", TEXT),
+        ),
+    ),
+    Operation(
+        *("POST", f"{API}/runs", "create", "Create and start a run", contract.Summary),
+        body=contract.NewRun,
+        status=201,
+    ),
+    Operation(
+        *("POST", f"{API}/pairs", "create", "Create a safe and an unsafe run", contract.Pair),
+        body=contract.NewRun,
+        status=201,
+    ),
+    Operation(
+        *("POST", f"{API}/missions", "create", "Start a mission", contract.Summary),
+        body=contract.NewRun,
+        status=201,
+    ),
+    Operation(
+        *("POST", f"{MISSION}/observations", "observe", "Report what a vehicle observed", JSON),
+        body=contract.Report,
+        status=201,
+    ),
+    Operation("GET", f"{MISSION}/next", "mission", "The next move and its evidence", JSON),
+    Operation("GET", f"{MISSION}/status", "mission", "Where the vehicle is", JSON),
+    Operation(
+        *("GET", f"{MISSION}/recall", "mission", "The way home: JSON, GeoJSON or GPX", JSON),
+        query=(("format", _choice(("json", "geojson", "gpx"))),),
+    ),
+    Operation("GET", RUN, "details", "One run and its map", contract.Details),
+    Operation("DELETE", RUN, "delete", "Delete a run", None, status=204),
+    Operation(
+        *("GET", f"{RUN}/records", "records", "Columns of a range of steps, as a frame", BINARY),
+        query=(("from", INTEGER), ("to", INTEGER)),
+    ),
+    Operation("GET", f"{RUN}/timeline", "whole", "What happened when", contract.Timeline),
+    Operation("GET", f"{RUN}/glance", "whole", "A thumbnail and the outcome", contract.Glance),
+    Operation(
+        *("GET", f"{RUN}/playback", "whole", "A run that plays without the server", JSON),
+        query=(("level", NUMBER),),
+    ),
+    Operation("GET", f"{RUN}/certificate", "whole", "The verdict on a run", contract.Certificate),
+    Operation("GET", f"{RUN}/files", "files", "Files of a run", contract.Files),
+    Operation("GET", f"{RUN}/files/{{file}}", "files", "A file of a run", BINARY),
+    Operation(
+        *("POST", f"{RUN}/again", "again", "Make a run again at other levels", contract.NewRuns),
+        body=contract.Again,
+        status=201,
+    ),
+    Operation("GET", f"{STEP}/way/{{file}}", "way_file", "The way home as a file", BINARY),
+    Operation(
+        *("GET", f"{STEP}/fields", "fields", "Map layers after a step, as a frame", BINARY),
+        query=(("layers", TEXT), ("since", INTEGER)),
+    ),
+    Operation("GET", f"{STEP}/why", "why", "The plan after a step", contract.Why),
+    Operation(
+        *("GET", f"{STEP}/way", "way", "The return path from a cell", contract.Way),
+        query=(("cell", INTEGER),),
+    ),
+    *(
+        Operation("POST", f"{RUN}/{verb}", "steer", f"{verb.title()} a run", contract.Summary)
+        for verb in ("pause", "cancel", "resume")
+    ),
+    Operation(
+        *("GET", f"{API}/events", "events", "Events of runs and of their list", STREAM),
+        query=(("runs", TEXT), ("list", INTEGER)),
+    ),
+    Operation("GET", f"{API}/kinds", "constant", "Forms of new runs, by kind", JSON),
+    Operation("GET", f"{API}/examples", "constant", "The paper's examples", contract.Examples),
+    Operation("GET", f"{API}/terrain/preview", "preview", "Cells of a terrain, as a frame", BINARY),
+    Operation(
+        *("PUT", f"{API}/uploads/{{name}}", "upload", "Upload a raster", contract.Upload),
+        body=BINARY,
+        query=(("pixel", NUMBER),),
+        status=201,
+    ),
+    Operation("GET", f"{API}/openapi.json", "openapi", "This document", JSON),
+)
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document as JSON values."""
+    used = {one for each in OPERATIONS for one in (each.answer, each.body)}
+    models = [one for one in used if isinstance(one, type)]
+    models = [*models, *contract.EVENTS.values(), contract.Refused]
+    named = sorted(dict.fromkeys(models), key=lambda model: model.__name__)
+    _, schemas = models_json_schema(
+        [(model, "serialization") for model in named], ref_template=REFERENCES
+    )
+    paths: dict[str, Any] = {}
+    for each in OPERATIONS:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Homeward", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": schemas["$defs"]},
+        "x-events": {name: _reference(model) for name, model in contract.EVENTS.items()},
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    path = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": INTEGER if name == "step" else TEXT,
+        }
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    query = [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query]
+    good: dict[str, Any] = {"description": operation.says}
+    if operation.answer is not None:
+        good["content"] = _content(operation.answer)
+    refused = {"description": "Refused", "content": _content(contract.Refused)}
+    found: dict[str, Any] = {
+        "summary": operation.says,
+        "parameters": [*path, *query],
+        "responses": {str(operation.status): good, "default": refused},
+    }
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": _content(operation.body)}
+    return found
+
+
+def _content(what: type[BaseModel] | str) -> dict[str, Any]:
+    return (
+        {what: {}} if isinstance(what, str) else {"application/json": {"schema": _reference(what)}}
+    )
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": REFERENCES.format(model=model.__name__)}

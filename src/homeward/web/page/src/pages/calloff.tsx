@@ -1,0 +1,292 @@
+// Call it off: a small world in which one drives δ, and a hundred rovers walk home.
+
+import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Hundred } from "../calloff/hundred";
+import type { Fate } from "../calloff/hundred";
+import { SQUARES_PER_SECOND, draw as drawStage } from "../calloff/stage";
+import type { Ghost } from "../calloff/stage";
+import { draw, makeWorld, randoms, solve, step } from "../calloff/world";
+import type { Plan } from "../calloff/world";
+import { to } from "../link";
+import { Level } from "../parts/level";
+import { dark } from "../parts/theme";
+
+const GHOSTS = 100;
+const TRUTH = 7; // seed of the real world, in which "step once" walks
+const SPREAD = 1.6; // seconds between the first ghost and the last one
+
+class Game {
+  readonly world = signal(makeWorld());
+  readonly delta = signal(0.9);
+  readonly average = signal(false);
+  readonly solution = computed(() => solve(this.world.value, this.delta.value, this.average.value));
+  readonly worlds = signal(draw(this.world.peek(), GHOSTS, 1));
+  readonly possible = signal<boolean[]>(Array<boolean>(GHOSTS).fill(true));
+  readonly ghosts = signal<Ghost[]>([]);
+  readonly turns = signal(0);
+  readonly time = signal(0);
+  readonly walking = signal(false);
+  readonly news = signal<number[]>([]);
+  readonly said = signal("");
+  private readonly truth: Uint8Array = this.firmTruth();
+  private seed = 1;
+  private frame = 0;
+
+  /** Which of the hundred came home, fell, or became impossible: a text, which rarely changes. */
+  readonly fates = computed((): string => {
+    const walkers = this.ghosts.value;
+    let next = 0;
+    const fates = this.possible.value.map((possible): Fate => {
+      if (!possible) return "gone";
+      const ghost = walkers[next++];
+      if (!ghost) return "waiting";
+      const at = (this.time.value - ghost.start) * SQUARES_PER_SECOND;
+      if (ghost.falls >= 0) return at >= ghost.falls ? "lost" : "waiting";
+      return at >= ghost.path.length - 1 ? "home" : "waiting";
+    });
+    return fates.join(" ");
+  });
+
+  /** Let a ghost walk in each possible world: out to where the plan turns, and home from there. */
+  callOff(): void {
+    const { plan } = this.solution.value;
+    if (!plan) return;
+    this.stop();
+    this.worlds.value = draw(this.world.value, GHOSTS, ++this.seed);
+    this.possible.value = Array<boolean>(GHOSTS).fill(true);
+    const path = [...plan.out, ...plan.back.slice(1)];
+    const random = randoms(this.seed);
+    this.ghosts.value = this.worlds.value.map((pits, i) => ({
+      pits,
+      path,
+      falls: path.findIndex((square) => pits[square]),
+      start: (SPREAD * i) / GHOSTS,
+      dx: (random() - 0.5) * 0.5,
+      dy: (random() - 0.5) * 0.5,
+    }));
+    this.turns.value = plan.out.length - 1;
+    this.news.value = [];
+    const whole = path.length / SQUARES_PER_SECOND + SPREAD;
+    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.time.value = whole;
+      this.tell(plan);
+      return;
+    }
+    const begin = performance.now();
+    this.walking.value = true;
+    const advance = (now: number): void => {
+      this.time.value = Math.max(0, (now - begin) / 1000);
+      if (this.time.value < whole) this.frame = requestAnimationFrame(advance);
+      else {
+        this.walking.value = false;
+        this.tell(plan);
+      }
+    };
+    this.frame = requestAnimationFrame(advance);
+  }
+
+  /** Take one step of the plan in the real world, and forget the worlds that it refutes. */
+  stepOnce(): void {
+    const { plan } = this.solution.value;
+    const there = plan?.out[1];
+    if (there === undefined) return;
+    this.stop();
+    this.ghosts.value = [];
+    this.time.value = 0;
+    const { world, news } = step(this.world.value, there, this.truth);
+    const before = this.possible.value;
+    const held = this.worlds.value.map(
+      (pits, i) => before[i] === true && news.every((square) => pits[square] === this.truth[square]),
+    );
+    const gone = count(before) - count(held);
+    const size = count(this.solution.value.inside);
+    this.world.value = world;
+    this.possible.value = held;
+    this.news.value = news;
+    const grown = count(this.solution.value.inside) - size;
+    const pit = news.filter((square) => this.truth[square]).length;
+    this.said.value = news.length
+      ? `${many(news.length, "square")} seen${pit ? `, ${many(pit, "pit")}` : ""}. ${many(gone, "world")} became impossible. ` +
+        (grown >= 0
+          ? `The region with a way home grew by ${many(grown, "square")}.`
+          : `The region shrank by ${many(-grown, "square")}.`)
+      : "Nothing new was seen on this step.";
+  }
+
+  reset(): void {
+    this.stop();
+    this.world.value = makeWorld();
+    this.worlds.value = draw(this.world.value, GHOSTS, this.seed);
+    this.possible.value = Array<boolean>(GHOSTS).fill(true);
+    this.clear();
+  }
+
+  /** Remove the ghosts: they walked another plan. */
+  clear(): void {
+    this.stop();
+    this.ghosts.value = [];
+    this.time.value = 0;
+    this.news.value = [];
+    this.said.value = "";
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+    this.walking.value = false;
+  }
+
+  private tell(plan: Plan): void {
+    const home = this.ghosts.value.filter(({ falls }) => falls < 0).length;
+    const least = Math.floor(100 * plan.promised + 1e-9);
+    this.said.value = this.average.value
+      ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.`
+      : `Proven ≥ ${least}, this draw ${home}.`;
+  }
+
+  /** Return a real world that the belief holds possible, in which the crater is firm. */
+  private firmTruth(): Uint8Array {
+    return draw(makeWorld(), 1, TRUTH)[0] as Uint8Array;
+  }
+}
+
+function count(marks: ArrayLike<number | boolean>): number {
+  return Array.from(marks).filter(Boolean).length;
+}
+
+function many(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+export function CallOffPage() {
+  const game = useMemo(() => new Game(), []);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element) return undefined;
+    const paint = (): void =>
+      drawStage(element, {
+        world: game.world.value,
+        solution: game.solution.value,
+        ghosts: game.ghosts.value,
+        turns: game.turns.value,
+        time: game.time.value,
+        news: game.news.value,
+        dark: dark.value,
+      });
+    const stop = effect(paint);
+    const watch = new ResizeObserver(paint);
+    watch.observe(element);
+    return () => {
+      stop();
+      watch.disconnect();
+      game.stop();
+    };
+  }, [game]);
+  const world = game.world.value;
+  const { plan, inside, value } = game.solution.value;
+  const average = game.average.value;
+  const fates = game.fates.value.split(" ") as Fate[];
+  const home = fates.filter((fate) => fate === "home").length;
+  const walked = game.ghosts.value.length > 0;
+  return (
+    <main class="calloff stack" id="main">
+      <h1>Call it off</h1>
+      <p class="lead">
+        The rover wants to see the squares marked “?”. Each may be a pit that can't be left; reddish
+        ones often are. The ledge (light) is a one-way drop into a crater: quick to enter, much to
+        see, and home is only through squares that nobody has seen. Drag δ: a low level dares the
+        soft ground, a higher one the crater, and near 1 the rover stays on ground that was seen.
+      </p>
+      <div class="calloff-parts">
+        <div
+          class="calloff-stage"
+          data-plan={JSON.stringify(plan)}
+          data-world={JSON.stringify({ ...world, height: [...world.height], risk: [...world.risk], seen: [...world.seen] })}
+          data-values={JSON.stringify([...value])}
+          data-walking={game.walking.value}
+        >
+          <canvas
+            ref={canvas}
+            style={{ aspectRatio: `${world.columns} / ${world.rows}` }}
+            role="img"
+            aria-label={
+              plan
+                ? `Map: the plan takes ${plan.out.length - 1} steps out, would see ${plan.gain} squares, and comes home with probability ${plan.proven.toFixed(3)}. ${count(inside)} squares have a way home at this level.`
+                : "Map: nothing that is left to see is safe at this level."
+            }
+          />
+          <p class="legend row fine soft">
+            <span class="swatch"><i class="mark-contour" />inside: way home with probability δ</span>
+            <span class="swatch"><i class="mark-heads" />plan</span>
+            <span class="swatch"><i class="mark-way" />way home from where it turns</span>
+          </p>
+        </div>
+        <div class="calloff-side stack">
+          <Level
+            level={game.delta}
+            changed={() => game.clear()}
+            disabled={average}
+          />
+          <p class="fine soft" aria-live="polite">
+            {planWord(plan, average)}
+          </p>
+          <div class="row">
+            <button class="main" disabled={!plan} onClick={() => game.callOff()}>
+              Call it off now
+            </button>
+            <button disabled={!plan} onClick={() => game.stepOnce()}>
+              Step once
+            </button>
+            <button onClick={() => game.reset()}>Start again</button>
+          </div>
+          <dl class="counters">
+            <div class={average ? "bad" : "good"}>
+              <dt>{average ? "promised" : "proven ≥"}</dt>
+              <dd>{plan ? Math.floor(100 * plan.promised + 1e-9) : "–"}</dd>
+            </div>
+            <div>
+              <dt>this draw</dt>
+              <dd>{walked ? home : "–"}</dd>
+            </div>
+          </dl>
+          <Hundred fates={fates} />
+          <p role="status" class="said">
+            {game.said.value}
+          </p>
+          <label class="row toggle">
+            <input
+              type="checkbox"
+              checked={average}
+              onChange={(event) => {
+                game.average.value = event.currentTarget.checked;
+                game.clear();
+              }}
+            />
+            <span>
+              Plan on the average world
+              <small class="block">
+                Each square is more likely firm than not, so the average world has no pit.
+              </small>
+            </span>
+          </label>
+        </div>
+      </div>
+      <p class="soft">
+        Each ghost walks in a world of its own, drawn from what the rover knows: out along the dots,
+        and home along the dashes when it is called off. A red square is where ghosts fell, with
+        their number. <a href={to("stories")}>Three counter-examples and the budget</a> are told in the
+        same way.
+      </p>
+    </main>
+  );
+}
+
+function planWord(plan: Plan | null, average: boolean): string {
+  if (!plan) return "Nothing that is left to see is safe at this level: the rover stays at home.";
+  const steps = many(plan.out.length - 1, "step");
+  const sees = `It would see ${many(plan.gain, "square")} within ${steps}`;
+  return average
+    ? `${sees}. In the average world it surely comes home; the true probability is ${plan.proven.toFixed(2)}.`
+    : `${sees}, and come home in at least ${Math.floor(100 * plan.promised + 1e-9)} of 100 worlds.`;
+}

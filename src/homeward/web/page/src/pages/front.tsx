@@ -1,0 +1,63 @@
+// The first screen: two explorers on the same ground, already playing; three doors; the runs.
+
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { to } from "../link";
+import { Player } from "../player/player";
+import type { Stored } from "../player/playback";
+import { RunsList } from "./runs";
+
+const demo = signal<Stored[] | null>(null);
+
+/** Load the two recorded runs that come with the page. */
+function loadDemo(): void {
+  if (demo.value) return;
+  fetch(new URL("demo.json", import.meta.url))
+    .then((answer) => (answer.ok ? (answer.json() as Promise<Stored[]>) : []))
+    .then((runs) => (demo.value = runs))
+    .catch(() => undefined); // the list says that the server does not answer
+}
+
+const DOORS = [
+  {
+    href: to("calloff"),
+    title: "Try it yourself",
+    text: "Set δ, call the exploration off, and watch a hundred rovers walk home.",
+  },
+  {
+    href: to("new"),
+    title: "Use my terrain",
+    text: "Upload an elevation model, set a vehicle, and get a path with a certificate.",
+  },
+  {
+    href: to("stories"),
+    title: "Read the reasons",
+    text: "Three small worlds that show why simpler definitions of safety fail.",
+  },
+];
+
+export function FrontPage() {
+  useEffect(loadDemo, []);
+  return (
+    <main class="list" id="main">
+      <div class="hero stack">
+        <h1>Same rover, same ground. One of them comes home.</h1>
+        <p>
+          Both rovers go where they learn most. They can drive down slopes that they can't climb. The
+          left one only goes where it can still return with probability δ; inside the green line
+          that is proven. The right one doesn't ask.
+        </p>
+        <div class="player-room">{demo.value?.length ? <Player runs={demo.value} /> : null}</div>
+        <nav class="doors" aria-label="Where to go from here">
+          {DOORS.map(({ href, title, text }) => (
+            <a key={title} class="door" href={href}>
+              <b>{title}</b>
+              <span>{text}</span>
+            </a>
+          ))}
+        </nav>
+      </div>
+      <RunsList />
+    </main>
+  );
+}

@@ -1,0 +1,63 @@
+// Fields of all settings that have no place of their own in the form, made from their schemas.
+
+import { Field } from "../../parts/fields";
+import { limits, others } from "./schema";
+import type { Other } from "./schema";
+import type { Kind } from "./settings";
+
+export function OtherSettings({ kind }: { kind: Kind }) {
+  return (
+    <>
+      {others(kind).map((other) =>
+        optionsOf(other).length ? (
+          <Options key={other.key} other={other} />
+        ) : (
+          <Field
+            key={other.key}
+            label={labelOf(other.key)}
+            value={other.value}
+            {...(other.property.type === "string"
+              ? { type: "text" as const }
+              : limits(kind, other.key))}
+            hint={hintOf(other)}
+          />
+        ),
+      )}
+    </>
+  );
+}
+
+function Options({ other }: { other: Other }) {
+  const { key, value } = other;
+  return (
+    <label class="field fine">
+      <span>{labelOf(key)}</span>
+      <select value={value.value} onChange={(event) => (value.value = event.currentTarget.value)}>
+        <option value="">default</option>
+        {optionsOf(other).map((option) => (
+          <option key={option} value={option}>
+            {{ true: "yes", false: "no" }[option] ?? option}
+          </option>
+        ))}
+      </select>
+      <small>{hintOf(other)}</small>
+    </label>
+  );
+}
+
+function optionsOf({ property }: Other): string[] {
+  return property.type === "boolean" ? ["true", "false"] : (property.enum ?? []);
+}
+
+/** Return the name of a setting as a label: `sensor_noise` is “Sensor noise”. */
+function labelOf(key: string): string {
+  return key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
+}
+
+function hintOf({ property }: Other): string {
+  const usual = property.default ?? null;
+  const said = usual === null ? "" : ` Default: ${String(usual)}.`;
+  const option = /--([a-z-]+)/g; // as the command line names it
+  const text = (property.description ?? "").replace(option, (_, name: string) => name.replaceAll("-", " "));
+  return `${text}${said}`.trim();
+}

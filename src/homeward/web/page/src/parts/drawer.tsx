@@ -1,0 +1,178 @@
+// What belongs to a run besides its map: settings, files to take along, other levels, its certificate.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { change, getJson, linkTo, runUrl } from "../api";
+import type { Certificate, Details, Files, NewRuns } from "../api";
+import { MAX_COMPARED, to } from "../link";
+import { attempt } from "../messages";
+import type { Scene } from "../run/scene";
+import { figure } from "../words";
+
+/** Titles of known files, by their name or the end of it. */
+const TITLES: [string, string][] = [
+  ["path.geojson", "Path (GeoJSON)"],
+  ["path_points.geojson", "Path, point by point (GeoJSON)"],
+  ["way_home.geojson", "Way home at the end (GeoJSON)"],
+  ["terrain.tif", "Terrain as known (GeoTIFF)"],
+  ["way_home_probability.tif", "Probability of a way home (GeoTIFF)"],
+  ["summary.md", "Summary"],
+  ["summary.json", "Summary (JSON)"],
+];
+
+export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
+  return (
+    <details class="card drawer fine">
+      <summary>Settings, files and certificate</summary>
+      <div class="stack">
+        <Settings details={details} />
+        <Downloads scene={scene} details={details} />
+        {details.delta !== null && <OtherLevels details={details} />}
+        {!details.live && details.steps > 0 && <Certify id={details.id} />}
+      </div>
+    </details>
+  );
+}
+
+/** Settings whose values a reader looks for first; the rest follows. */
+const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "descend", "sensor_range", "home", "limit"];
+
+function Settings({ details }: { details: Details }) {
+  const set = Object.entries(details.config).filter(([, value]) => value !== null && value !== "");
+  const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  set.sort(([a], [b]) => rank(a) - rank(b));
+  return (
+    <section aria-label="Settings">
+      <h3>Settings</h3>
+      <dl class="settings">
+        {set.map(([name, value]) => (
+          <div key={name}>
+            <dt class="soft">{name === "delta" ? "δ" : name === "discount" ? "γ" : name.replace(/_/g, " ")}</dt>
+            <dd>{valueWord(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function valueWord(value: unknown): string {
+  if (typeof value === "number") return figure(value, 6);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+function Downloads({ scene, details }: { scene: Scene; details: Details }) {
+  const files = useSignal<Files["files"]>([]);
+  useEffect(() => {
+    getJson<Files>(runUrl(details.id, "/files"))
+      .then((found) => (files.value = found.files))
+      .catch(() => undefined); // there is nothing to take along then
+  }, [details.id, details.status]);
+  const step = scene.step.value;
+  const way = details.cell !== null;
+  const rank = (name: string): number => {
+    const at = TITLES.findIndex(([known]) => known === name);
+    return at < 0 ? TITLES.length : at;
+  };
+  const sorted = [...files.value].sort((a, b) => rank(a.name) - rank(b.name));
+  return (
+    <section aria-label="Downloads">
+      <h3>Take it along</h3>
+      <ul class="downloads">
+        {way &&
+          ["geojson", "gpx", "kml"].map((suffix) => (
+            <li key={suffix}>
+              <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
+                Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
+              </a>
+            </li>
+          ))}
+        {sorted.map(({ name, bytes }) => (
+          <li key={name}>
+            <a download href={linkTo(runUrl(details.id, `/files/${encodeURIComponent(name)}`))}>
+              {TITLES[rank(name)]?.[1] ?? name}
+            </a>{" "}
+            <span class="soft">{size(bytes)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function size(bytes: number): string {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Make the run again in the same world at other levels, and compare. */
+function OtherLevels({ details }: { details: Details }) {
+  const text = useSignal(details.delta === 0.9 ? "0.99, 0.7" : "0.9, 0.7");
+  const busy = useSignal(false);
+  const levels = text.value.split(/[,;\s]+/).filter(Boolean).map(Number);
+  const wrong = !levels.length || levels.length >= MAX_COMPARED || levels.some((l) => !(l > 0 && l <= 1));
+  const start = async (): Promise<void> => {
+    busy.value = true;
+    const made = await attempt(() =>
+      change<NewRuns>("POST", runUrl(details.id, "/again"), { deltas: levels }),
+    );
+    busy.value = false;
+    if (made) location.hash = to("compare", details.id, ...made.runs.map(({ id }) => id));
+  };
+  return (
+    <section aria-label="Other levels">
+      <h3>Same world, other δ</h3>
+      <p class="row">
+        <label class="row">
+          <span>δ =</span>
+          <input
+            type="text"
+            value={text.value}
+            aria-invalid={wrong}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
+        </label>
+        <button disabled={wrong || busy.value} onClick={() => void start()}>
+          Run and compare
+        </button>
+      </p>
+    </section>
+  );
+}
+
+/** Check what the run claims, without the planner, and offer the verdict as a file. */
+function Certify({ id }: { id: string }) {
+  const found = useSignal<Certificate | null>(null);
+  const busy = useSignal(false);
+  const check = async (): Promise<void> => {
+    busy.value = true;
+    found.value = await attempt(() => getJson<Certificate>(runUrl(id, "/certificate")));
+    busy.value = false;
+  };
+  const verdict = found.value;
+  return (
+    <section aria-label="Certificate">
+      <h3>Certificate</h3>
+      <p class="row" role="status">
+        <button disabled={busy.value} onClick={() => void check()}>
+          {busy.value ? "Checking every step…" : "Certify"}
+        </button>
+        {verdict && (
+          <>
+            <b class={verdict.refuted ? "bad" : "good"}>
+              {verdict.refuted ? "A claim is refuted." : "Every claim is confirmed."}
+            </b>
+            <a
+              download={`${id}-certificate.json`}
+              href={URL.createObjectURL(
+                new Blob([JSON.stringify(verdict, null, 1)], { type: "application/json" }),
+              )}
+            >
+              Certificate (JSON)
+            </a>
+          </>
+        )}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,61 @@
+// The events of a run, loaded once there are steps, and again when it has ended.
+
+import { effect, signal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
+import { getJson, runUrl } from "../api";
+import type { Timeline, TimelineEvent } from "../api";
+import type { RunModel } from "./model";
+
+const [MAX_TRIES, RETRY_MS] = [10, 4000]; // where another request interrupted the search for events
+
+const WORDS: Record<TimelineEvent["code"], string> = {
+  reached: "reached the place that it headed for",
+  news: "news changed the plan: it heads elsewhere",
+  spent: "spent some of the risk that δ allows",
+  refused: "refused a better look as unsafe",
+  trapped: "trapped: no way home is left",
+  ended: "ended",
+};
+
+/** Return an event as a sentence. */
+export function eventWord({ step, code, amount }: TimelineEvent): string {
+  const part = amount === null ? "" : ` (${Number(amount.toPrecision(2))})`;
+  return `Step ${step}: ${WORDS[code]}${part}.`;
+}
+
+/** Load the events of a run once its first map and reasons are there, since the same process makes them.
+ *
+ * Return the events, and what ends the loading.
+ */
+export function eventsOf(
+  run: RunModel,
+  ready: ReadonlySignal<boolean>,
+): { events: Signal<TimelineEvent[]>; stop: () => void } {
+  const events = signal<TimelineEvent[]>([]);
+  let asked = "";
+  let later = 0;
+  const stop = effect(() => {
+    const details = run.details.value;
+    if (!details?.shape || !details.steps || run.going.value || !ready.value) return;
+    const state = `${details.created}/${details.status}/${details.steps}`;
+    if (state === asked) return;
+    asked = state;
+    let tries = 0;
+    const ask = (): void => {
+      getJson<Timeline>(runUrl(run.id, "/timeline"))
+        .then((found) => {
+          events.value = found.events;
+          if (!found.complete && ++tries < MAX_TRIES) later = window.setTimeout(ask, RETRY_MS);
+        })
+        .catch(() => undefined); // the slider does without
+    };
+    ask();
+  });
+  return {
+    events,
+    stop: () => {
+      window.clearTimeout(later);
+      stop();
+    },
+  };
+}

@@ -1,0 +1,438 @@
+"""The model of a Gymnasium environment with finitely many states, found in one of three ways.
+
+*table*: the environment has its transition table in ``P``, as Gymnasium's toy-text ones do. The
+model is exact.
+
+*probed*: copies of the environment are stepped. From every state that is found, each action is
+tried several times with different random numbers, and every time it had the same effect. The model
+is deterministic.
+
+*counted*: the same, but some actions had different effects; or the environment can't be copied,
+and episodes of random actions were counted. The model is only estimated, so its belief is
+Dirichlet: 1 plus its count for every outcome that was counted. An outcome that was never counted
+is impossible under that belief.
+
+Several seeds give several worlds, if the environment draws its map from the seed. The explorer
+does not know which one it is in, and learns it from transitions and from what the environment
+shows: in each state, the worlds that would have shown something else are ruled out.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from homeward.arrays import index
+from homeward.beliefs.dirichlet import END, DirichletBelief
+from homeward.beliefs.finite import FiniteBelief
+from homeward.errors import InvalidProblemError
+from homeward.models import SparseMDP
+from homeward.worlds.gymnasium_world import (
+    GymWorld,
+    digest,
+    first_action,
+    key_of,
+    name_of,
+    names_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from homeward.worlds.gymnasium_world import Key
+
+MAX_STATES = 20_000
+"""Default limit of the number of states."""
+
+COUNTED_STEPS = 20_000
+"""Number of random actions that are counted in an environment that can't be copied."""
+
+
+class Source(StrEnum):
+    """Where the model of an environment comes from."""
+
+    TABLE = "table"
+    PROBED = "probed"
+    COUNTED = "counted"
+
+
+SOURCES = {
+    Source.TABLE: "read from its table P, so it is exact",
+    Source.PROBED: "probed: each action was tried in each state, always with the same effect",
+    Source.COUNTED: "counted: effects are random, and their probabilities are estimated",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GymnasiumTable:
+    """The model of a Gymnasium environment.
+
+    Attributes
+    ----------
+    env : gymnasium.Env
+        The environment.
+    models : tuple of SparseMDP
+        One model for each different world that the seeds gave. Where an episode terminates, the
+        model stays for ever.
+    weights : [M] array
+        Fraction of the seeds that gave each world.
+    source : Source
+        Where the model comes from: ``table``, ``probed`` or ``counted``.
+    keys : [S] tuple
+        Key of each state: the observation, or what `state` returned.
+    final : frozenset
+        Keys of the states in which an episode ends.
+    counts : list of dict
+        For ``counted``, how often each state-action led to each state: ``counts[s·A + a][t]``, with
+        −1 for the end of the process.
+    views : tuple of dict
+        For each world, what the environment shows in each state.
+    """
+
+    env: Any
+    models: tuple[SparseMDP, ...]
+    weights: np.ndarray
+    source: Source
+    keys: tuple[Key, ...]
+    final: frozenset[Key]
+    counts: tuple[Counter[int], ...] = ()
+    views: tuple[Mapping[int, Any], ...] = ()
+    state: Callable[[Any], Key] | None = None
+
+    @cached_property
+    def numbers(self) -> Mapping[Key, int]:
+        """The number of each key."""
+        return {key: s for s, key in enumerate(self.keys)}
+
+    def belief(self) -> FiniteBelief | DirichletBelief:
+        """Return the belief of an explorer that knows what the conversion found.
+
+        It is a `FiniteBelief` over the worlds of the seeds, or, if outcomes were counted, a
+        `DirichletBelief`.
+        """
+        if self.source is not Source.COUNTED:
+            belief = FiniteBelief(self.models, self.weights)
+            return belief.as_moves() or belief
+        model = self.models[0]
+        width = max(map(len, self.counts))
+        shape = (model.states, model.actions)
+        outcomes = np.tile(np.arange(model.states)[:, None, None], (1, model.actions, width))
+        outcomes = outcomes.reshape(-1, width)
+        alpha = np.zeros((len(self.counts), width))
+        for row, counted in enumerate(self.counts):
+            for o, (target, count) in enumerate(sorted(counted.items())):
+                outcomes[row, o], alpha[row, o] = target, 1.0 + count if len(counted) > 1 else 1.0
+        return DirichletBelief(
+            outcomes.reshape(*shape, width),
+            alpha,
+            reward=model.reward,
+            state_names=model.state_names,
+            action_names=model.action_names,
+        )
+
+    def world(self, seed: int = 0) -> GymWorld:
+        """Return the environment as a world, reset with `seed`."""
+        return GymWorld(self.env, seed, state=self.state, table=self)
+
+    def __str__(self) -> str:
+        model, worlds = self.models[0], len(self.models)
+        how = SOURCES[self.source]
+        several = f" {worlds} different worlds were found." if worlds > 1 else ""
+        return (
+            f"{name_of(self.env)}: {model.states} states, {model.actions} actions. "
+            f"The model was {how}.{several}"
+        )
+
+
+def from_gymnasium(
+    env: Any,
+    *,
+    state: Callable[[Any], Key] | None = None,
+    seeds: Iterable[int] = (0,),
+    tries: int = 4,
+    rewards: bool = False,
+    action_names: Iterable[str] | None = None,
+    max_states: int = MAX_STATES,
+) -> GymnasiumTable:
+    """Return the model of a Gymnasium environment with finitely many states.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        The environment. Its action space is `Discrete`.
+    state : callable, optional
+        Function from the unwrapped environment to a hashable key of its state, such as
+        ``lambda env: (*env.agent_pos, env.agent_dir)``. Not needed for discrete observations.
+    seeds : iterable of int
+        Seeds of the worlds that are possible. With one, the world is known.
+    tries : int
+        How often each action is tried in each state; twice if it draws no random numbers.
+    rewards : bool
+        Whether the model has the environment's mean rewards. Without, only exploration counts.
+    action_names : iterable of str, optional
+        Names of the actions.
+    max_states : int
+        Raise if there are more states than this.
+
+    Returns
+    -------
+    GymnasiumTable
+        The models, how they were found (`source`), and methods `belief` and `world`.
+    """
+    error = InvalidProblemError
+    first_action(env)
+    chosen = [index(seed, 2**31, "a seed", error) for seed in seeds]
+    if not chosen:
+        raise error("the list of seeds is empty")
+    if index(tries, 2**31, "the number of tries", error) < 1:
+        raise error("the number of tries is 0, expected 1 or more")
+    table = getattr(env.unwrapped, "P", None)
+    if state is None and isinstance(table, dict | list) and len(chosen) == 1:
+        found = [_from_table(env, table)]
+        source = Source.TABLE
+    else:
+        _check_space(env, state)
+        found = [_probe(env, state, seed, tries, max_states) for seed in chosen]
+        sure = all(len(seen) == 1 for one in found for seen in one.counts.values())
+        sure = sure and not any(one.by_chance for one in found)
+        source = Source.PROBED if sure else Source.COUNTED
+    if source is Source.COUNTED and len(found) > 1:
+        raise error(
+            f"{name_of(env)} has random outcomes, which can be counted only in the world of one "
+            f"seed: {len(chosen)} seeds are given, expected 1"
+        )
+    keys = tuple(dict.fromkeys(key for one in found for key in one.keys))
+    names = names_of(keys), None if action_names is None else tuple(action_names)
+    distinct: dict[bytes, tuple[_Found, SparseMDP, list[int]]] = {}
+    for one in found:
+        model = one.model(keys, int(env.action_space.n), names, rewards=rewards)
+        rows = model.transitions
+        parts = rows.indptr, rows.indices, rows.data, model.reward
+        same = b"".join(part.tobytes() for part in parts)
+        distinct.setdefault(same, (one, model, []))[2].append(1)
+    worlds = list(distinct.values())
+    numbers = {key: s for s, key in enumerate(keys)}
+    return GymnasiumTable(
+        env,
+        tuple(model for _, model, _ in worlds),
+        np.array([len(times) for *_, times in worlds]) / len(found),
+        source,
+        keys,
+        frozenset(key for one in found for key in one.final),
+        worlds[0][0].rows(keys, int(env.action_space.n)) if source is Source.COUNTED else (),
+        tuple({numbers[key]: view for key, view in one.views.items()} for one, *_ in worlds),
+        state,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found of one world: how often each (key, action) led to each key, None for the end.
+
+    `weight` is used instead of counts if probabilities are known.
+    """
+
+    keys: tuple[Key, ...]
+    counts: dict[tuple[Key, int], Counter[Key]]
+    reward: dict[tuple[Key, int], float]
+    final: frozenset[Key]
+    views: dict[Key, Any]
+    by_chance: bool = False  # whether actions were drawn, so that some may never have been tried
+
+    def rows(self, keys: tuple[Key, ...], actions: int) -> tuple[Counter[int], ...]:
+        """Return the counts of each row s·A + a by state number; a row without any stays."""
+        numbers = {key: s for s, key in enumerate(keys)} | {None: END}
+        rows = []
+        for key in keys:
+            for a in range(actions):
+                counted = self.counts.get((key, a), {key: 1})
+                rows.append(Counter({numbers[k]: n for k, n in counted.items()}))
+        return tuple(rows)
+
+    def model(
+        self,
+        keys: tuple[Key, ...],
+        actions: int,
+        names: tuple[tuple[str, ...] | None, tuple[str, ...] | None],
+        *,
+        rewards: bool,
+    ) -> SparseMDP:
+        """Return the model over `keys`; states that this world does not have stay for ever."""
+        entries = [
+            (row, target, count / total)
+            for row, counted in enumerate(self.rows(keys, actions))
+            for total in [sum(counted.values())]
+            for target, count in sorted(counted.items())
+            if target != END
+        ]
+        row, target, chance = (np.array(part) for part in zip(*entries, strict=True))
+        matrix = csr_array((chance, (row, target)), (len(keys) * actions, len(keys)))
+        paid = np.zeros((len(keys), actions))
+        if rewards:
+            paid[:] = [[self.reward.get((k, a), 0.0) for a in range(actions)] for k in keys]
+        return SparseMDP(matrix, paid, *names)
+
+
+def _from_table(env: Any, table: Any) -> _Found:
+    """Return the world of a table ``P[s][a] = [(probability, next state, reward, done), ...]``."""
+    states, actions = range(int(env.observation_space.n)), range(int(env.action_space.n))
+    rows: dict[tuple[Key, int], list[tuple[float, int, float, bool]]] = {}
+    try:
+        for at in ((s, a) for s in states for a in actions):
+            given = table[at[0]][at[1]]
+            rows[at] = [(float(p), int(t), float(r), bool(d)) for p, t, r, d in given if p > 0.0]
+    except (KeyError, TypeError, ValueError, IndexError) as cause:
+        raise InvalidProblemError(
+            f"the table P of {name_of(env)} can't be read: {cause!r}; expected "
+            "P[state][action] = [(probability, next state, reward, terminated), ...]"
+        ) from cause
+    reward = {at: sum(p * r for p, _, r, _ in row) for at, row in rows.items()}
+    going = _going(env, rows, len(states))
+    entered = {(t, done) for (s, _), row in rows.items() if s in going for _, t, _, done in row}
+    final = frozenset(t for t, done in entered if done and (t, False) not in entered)
+    counts: dict[tuple[Key, int], Counter[Key]] = {}
+    for (s, a), row in rows.items():
+        counts[s, a] = Counter({s: 1}) if s in final else Counter()
+        for p, t, _, done in row if s not in final else ():
+            counts[s, a][None if done and t not in final else t] += p  # type: ignore[assignment]
+    return _Found(tuple(states), counts, reward, final, {})
+
+
+def _going(env: Any, rows: Mapping[tuple[Key, int], Any], states: int) -> set[int]:
+    """Return the states that an episode can be in before it ends; all if its starts are unknown."""
+    starts = getattr(env.unwrapped, "initial_state_distrib", None)
+    if starts is None:
+        return set(range(states))
+    found = {int(s) for s in np.flatnonzero(np.asarray(starts) > 0.0)}
+    waiting = list(found)
+    while waiting:
+        here = waiting.pop()
+        for a in range(int(env.action_space.n)):
+            ahead = {t for _, t, _, done in rows[here, a] if not done} - found
+            found |= ahead
+            waiting.extend(ahead)
+    return found
+
+
+def _check_space(env: Any, state: Callable[[Any], Key] | None) -> None:
+    """Raise unless the observation identifies one of finitely many states."""
+    from gymnasium import spaces
+
+    def finite(space: Any) -> bool:
+        if isinstance(space, spaces.Tuple):
+            return all(finite(part) for part in space.spaces)
+        return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+
+    if state is None and not finite(env.observation_space):
+        raise InvalidProblemError(
+            f"{name_of(env)} has observations of {env.observation_space}, which do not number "
+            "finitely many states: give state=, a function from the unwrapped environment to a key "
+            "of its state, or discretise the observations with a wrapper"
+        )
+
+
+class _Tally:
+    """Counts of transitions between keys."""
+
+    def __init__(self, name: str, max_states: int) -> None:
+        self.name, self.max_states = name, max_states
+        self.keys: dict[Key, None] = {}
+        self.views: dict[Key, Any] = {}  # of states in which an episode goes on
+        self.counts: dict[tuple[Key, int], Counter[Key]] = {}
+        self.paid: dict[tuple[Key, int], float] = {}
+        self.ends: dict[tuple[Key, int], Counter[Key]] = {}
+
+    def add(self, at: tuple[Key, int], after: Key, reward: float, *, done: bool) -> None:
+        """Count a transition."""
+        self.keys[after] = None
+        self.counts.setdefault(at, Counter())[after] += 1
+        self.paid[at] = self.paid.get(at, 0.0) + reward
+        if done:
+            self.ends.setdefault(at, Counter())[after] += 1
+        if len(self.keys) > self.max_states:
+            raise InvalidProblemError(
+                f"{self.name} has more than {self.max_states:,} states: give a coarser state=, or "
+                "a higher max_states"
+            )
+
+    def found(self, *, by_chance: bool) -> _Found:
+        """Return the world with these counts.
+
+        A state that is entered only by transitions that end the episode is final. All other
+        transitions that end the episode lead to the key None.
+        """
+        final = frozenset(key for ends in self.ends.values() for key in ends) - set(self.views)
+        for at, ends in self.ends.items():
+            for after, count in ends.items():
+                if after not in final:
+                    self.counts[at][after] -= count
+                    self.counts[at][None] += count
+        counts = {at: +counted for at, counted in self.counts.items()}
+        reward = {at: paid / sum(self.counts[at].values()) for at, paid in self.paid.items()}
+        return _Found(tuple(self.keys), counts, reward, final, self.views, by_chance)
+
+
+def _probe(
+    env: Any, state: Callable[[Any], Key] | None, seed: int, tries: int, max_states: int
+) -> _Found:
+    """Return the world of one seed: each action is tried in copies of the environment."""
+    seen, _ = env.reset(seed=seed)
+    start, first = key_of(env, seen, state), first_action(env)
+    tally = _Tally(name_of(env), max_states)
+    tally.keys[start], tally.views[start] = None, digest(seen)
+    waiting = [(start, _copied(env))]
+    while waiting:
+        key, here = waiting.pop()
+        for action in range(int(env.action_space.n)):
+            for turn in range(tries):
+                there = _copied(here)
+                if there is None:
+                    return _count(env, state, seed, max_states)
+                rng = np.random.default_rng([seed, turn, len(tally.keys)])
+                there.unwrapped.np_random, before = rng, rng.bit_generator.state
+                seen, reward, done, _, _ = there.step(first + action)
+                after = key_of(there, seen, state)
+                tally.add((key, action), after, float(reward), done=bool(done))
+                if not done and after not in tally.views:
+                    tally.views[after] = digest(seen)
+                    waiting.append((after, there))
+                if turn and rng.bit_generator.state == before:
+                    break  # no random number was drawn
+    return tally.found(by_chance=False)
+
+
+def _copied(env: Any) -> Any:
+    """Return a copy of the environment in its present state; None if it can't be copied."""
+    try:
+        return copy.deepcopy(env)
+    except Exception:  # whatever an environment's parts raise
+        return None
+
+
+def _count(env: Any, state: Callable[[Any], Key] | None, seed: int, max_states: int) -> _Found:
+    """Return the world of an environment without copies, from `COUNTED_STEPS` random steps."""
+    rng, first = np.random.default_rng(seed), first_action(env)
+    tally = _Tally(name_of(env), max_states)
+    here: Key = None
+    for step in range(COUNTED_STEPS):
+        if here is None:
+            seen, _ = env.reset(seed=seed)  # the same world, with other random numbers
+            env.unwrapped.np_random = np.random.default_rng([seed, step])
+            here = key_of(env, seen, state)
+            tally.views.setdefault(here, digest(seen))
+            tally.keys[here] = None
+        action = int(rng.integers(env.action_space.n))
+        seen, reward, done, _, _ = env.step(first + action)
+        after = key_of(env, seen, state)
+        tally.add((here, action), after, float(reward), done=bool(done))
+        if not done:
+            tally.views.setdefault(after, digest(seen))
+        here = None if done else after
+    return tally.found(by_chance=True)

@@ -1,0 +1,175 @@
+"""Call it off: the small world that is solved in the browser, against the planner."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from homeward.beliefs import corrections_of
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.joint import MoveSets, work_together
+from homeward.beliefs.levels import UNKNOWN, WALL, HeightBelief
+from homeward.bonuses import Uncover
+from homeward.planning.guide import Guide
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome
+from homeward.solvers import solve_return
+
+if TYPE_CHECKING:
+    from tests.web.page.looking import Looking
+
+RUNS: list[Any] = []
+FIRM, PIT = 3, 1
+
+
+def read(look: Looking) -> tuple[dict[str, Any], dict[str, Any] | None, Any]:
+    """Give the world, the plan and the values that the page has on view."""
+    stage = look.find(".calloff-stage")
+    world, plan, values = (
+        json.loads(stage.get_attribute(f"data-{name}") or "null")
+        for name in ("world", "plan", "values")
+    )
+    return world, plan, np.array(values)
+
+
+def set_level(look: Looking, level: float) -> None:
+    look.find(".level-number").fill(f"{level:g}")
+    expect(look.find("#drag-level")).to_have_value(f"{level:g}")
+
+
+def belief_of(world: dict[str, Any]) -> HeightBelief:
+    """Give the same world as a belief of the planner: each unseen square is firm or a pit."""
+    heights, risk, seen = (np.array(world[name]) for name in ("height", "risk", "seen"))
+    prior = np.zeros((heights.size, 5))
+    prior[:, FIRM - 1], prior[:, PIT - 1] = 1.0 - risk, risk
+    known = seen == 1
+    prior[known] = 0.2
+    heights = np.where(heights < 0, WALL, heights)
+    shape = (world["rows"], world["columns"])
+    walls = (heights == WALL).astype(float)
+    return HeightBelief(shape, prior, walls, known=np.where(known, heights, UNKNOWN))
+
+
+def chance(belief: HeightBelief, *paths: list[int]) -> float:
+    """Give the exact probability that all moves of some paths work, as the planner computes it."""
+    dest = belief.mean().dest
+    moves = sorted({move for path in paths for move in itertools.pairwise(path)})
+    states = np.array([a for a, _ in moves])
+    actions = np.array([int(np.flatnonzero(dest[a] == b)[-1]) for a, b in moves])
+    if not moves:
+        return 1.0
+    found = work_together(belief, MoveSets(np.array([0, len(moves)]), states, actions))
+    assert found is not None
+    assert found.high[0] - found.low[0] < 1e-9
+    return float(found.low[0])
+
+
+@pytest.mark.parametrize("level", [0.3, 0.45, 0.9, 0.93, 0.97, 1.0])
+def test_its_numbers_are_those_of_the_planner(look: Looking, level: float) -> None:
+    look.open("#/calloff")
+    set_level(look, level)
+    world, plan, values = read(look)
+    belief = belief_of(world)
+    planner = Planner(
+        bonus=Uncover(), criteria=(ReturnHome(delta=level, home=world["home"]),), discount=0.99
+    )
+    guide = Guide(planner, world["rover"])
+    ledger = guide.ledgers(belief)[0]
+    assert ledger.homes.tolist() == [world["home"]]
+    assert plan is not None
+    exact = chance(belief, plan["out"], plan["back"])
+    assert plan["proven"] == pytest.approx(exact, abs=1e-9)
+    assert plan["proven"] >= level - 1e-9
+    turn = plan["out"][-1]
+    assert values[turn] == pytest.approx(chance(belief, plan["back"]), abs=1e-9)
+    for number in range(len(plan["out"])):
+        part = plan["out"][: number + 1]
+        assert values[part[-1]] >= level - 1e-9
+    decision = guide.decide(belief, world["rover"], guide.open(belief))
+    assert decision.plan is not None
+    assert decision.plan.proposal is not None
+    path = list(decision.plan.proposal.path)
+    held = values[path]
+    assert (held >= level - 1e-9).all()  # the planner stays inside the page's region
+
+
+def test_no_way_home_of_the_planner_is_safer(look: Looking) -> None:
+    look.open("#/calloff")
+    world, _, values = read(look)
+    belief = belief_of(world)
+    model = belief.mean()
+    home = np.array([world["home"]], np.int32)
+    corrections = corrections_of(belief, model, 0.99, Correction.MOVES)
+    found = solve_return(model, corrections.returning, home)
+    assert (found.value <= values + 1e-9).all()
+    near = found.value > 0.97
+    assert near.sum() > 20
+    assert np.allclose(found.value[near], values[near], atol=1e-3)
+
+
+def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
+    look.open("#/calloff")
+    look.button("Call it off now").click()
+    stage = look.find(".calloff-stage")
+    expect(stage).to_have_attribute("data-walking", "true")
+    expect(stage).to_have_attribute("data-walking", "false")
+    _, plan, _ = read(look)
+    assert plan is not None
+    said = look.find(".said").inner_text()
+    home = int(said.rpartition(" ")[2].rstrip("."))
+    assert said == f"Proven ≥ {int(100 * plan['proven'])}, this draw {home}."
+    assert abs(home - 100 * plan["proven"]) < 15
+    expect(look.find(".hundred circle.home")).to_have_count(home)
+    expect(look.find(".hundred circle.lost")).to_have_count(100 - home)
+
+
+def test_the_average_world_promises_all_and_few_return(look: Looking) -> None:
+    look.page.emulate_media(reduced_motion="reduce")
+    look.open("#/calloff")
+    look.page.get_by_label("Plan on the average world").check()
+    _, plan, _ = read(look)
+    assert plan is not None
+    assert (plan["promised"], plan["proven"] < 0.5) == (1, True)
+    look.button("Call it off now").click()
+    look.sees(".said", "Promised 100, this draw")
+    assert look.find(".hundred circle.home").count() < 50
+    look.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_a_step_refutes_worlds_and_the_region_grows(look: Looking) -> None:
+    look.open("#/calloff")
+    before, plan, _ = read(look)
+    assert plan is not None
+    look.button("Step once").click()
+    assert read(look)[0]["rover"] == plan["out"][1]
+    for _ in range(4):
+        look.button("Step once").click()
+    after, _, values = read(look)
+    assert sum(after["seen"]) > sum(before["seen"])
+    expect(look.find(".said")).to_contain_text("seen")
+    gone = look.find(".hundred circle.gone").count()
+    assert 0 < gone < 60
+    assert values[after["rover"]] > 0.9
+    look.button("Start again").click()
+    assert read(look)[0] == before
+
+
+def test_dragging_leads_from_soft_ground_to_the_crater_to_seen_ground(look: Looking) -> None:
+    look.open("#/calloff")
+    proven = []
+    for level in (0.2, 0.45, 0.8, 0.94, 1.0):
+        look.find("#drag-level").fill(str(level))
+        world, plan, _ = read(look)
+        assert plan is not None
+        proven.append(plan["proven"])
+        risks = {world["risk"][square] for square in plan["out"]}
+        assert (0.3 in risks) == (level < 0.49)  # soft ground
+        assert (0.002 in risks) == (level == 0.8)  # the crater
+        assert (risks == {0}) == (level == 1.0)  # only what was seen
+    assert proven == sorted(proven)
+    assert len(set(proven)) == 5

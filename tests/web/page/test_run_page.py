@@ -1,0 +1,184 @@
+"""The map of a run and what belongs to it: moves, events, files, other levels, several runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from homeward.replay import Replay
+from homeward.replay.events import trapped_at
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
+    from tests.web.page.looking import Looking, Site
+
+WORLD = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
+GROUND = {"rows": 200, "columns": 300, "sensor_range": 29.0, "limit": 12, "delta": 0.9}
+RUNS = [
+    ("meadow-safe", "grid", {**WORLD, "delta": 0.9, "limit": 20}),
+    ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
+    ("ground", "rover", GROUND),
+]
+RECORD_STROKES = """
+window.strokes = [];
+const stroke = CanvasRenderingContext2D.prototype.stroke;
+CanvasRenderingContext2D.prototype.stroke = function (...rest) {
+  window.strokes.push(this.strokeStyle); return stroke.apply(this, rest); };
+const text = CanvasRenderingContext2D.prototype.fillText;
+window.texts = [];
+CanvasRenderingContext2D.prototype.fillText = function (said, ...rest) {
+  window.texts.push(String(said)); return text.call(this, said, ...rest); };
+"""
+LOST, WAY = "#c3241a", "#00806b"
+
+
+def test_events_lead_to_where_it_was_trapped_and_the_map_says_so(look: Looking, site: Site) -> None:
+    step = trapped_at(Replay(site.root / "meadow-unsafe"))
+    assert step is not None
+    look.page.add_init_script(RECORD_STROKES)
+    look.open("#/run/meadow-unsafe?step=0")
+    look.explained(0)
+    expect(look.find(f".event-marks .trapped[title^='Step {step}:']")).to_have_count(1)
+    look.button("Next event").click()
+    look.sees(".event-line", f"Step {step}: trapped: no way home is left.")
+    look.painted(step)
+    look.page.wait_for_function(
+        "(said) => window.texts.includes(said)", arg=f"Trapped at step {step}"
+    )
+    look.sees(".run-head", f"trapped at step {step}")
+    look.page.close()  # the script would stay
+
+
+def test_refused_moves_are_struck_and_the_sentence_names_them(look: Looking, site: Site) -> None:
+    replay = Replay(site.root / "meadow-safe")
+    step = next(
+        step
+        for step in range(len(replay.log))
+        if any(e.verdict == "unsafe" and e.leaves > 0 for e in replay.plan(step)[0].evidence)
+    )
+    names = [
+        each["name"]
+        for each in replay.why(step)["actions"]
+        if each["verdict"] == "unsafe" and each["leaves"] > 0
+    ]
+    look.page.add_init_script(RECORD_STROKES)
+    look.open(f"#/run/meadow-safe?step={step}")
+    look.explained(step)
+    look.sees(".pursuit", f"It refuses {', '.join(names)}: too little way home.")
+    strokes = look.page.evaluate("window.strokes")
+    assert LOST in strokes
+    assert WAY in strokes
+    look.page.close()
+
+
+def test_a_way_home_of_another_moment_is_not_drawn(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=6")
+    look.explained(6)
+    held: list[Route] = []
+    look.page.route("**/why", lambda route: held.append(route))
+    look.page.evaluate(
+        "window.dashes = []; const set = CanvasRenderingContext2D.prototype.setLineDash;"
+        "CanvasRenderingContext2D.prototype.setLineDash = function (dash) {"
+        "  window.dashes.push(dash.length); return set.call(this, dash); }; 0"
+    )
+    look.button("Next step").click()
+    look.painted(7)
+    look.page.wait_for_timeout(300)
+    look.page.evaluate("window.dashes.length = 0")
+    look.page.keyboard.press("+")
+    look.page.wait_for_timeout(200)
+    assert 2 not in look.page.evaluate("window.dashes")
+    for route in held:
+        route.continue_()
+
+
+def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> None:
+    look.open("#/run/ground?step=8&layer=slope")
+    canvas = look.painted(8, "slope")
+    expect(canvas).to_have_attribute("data-scale", "20 m")
+    x, y = look.point(17, (10, 15))
+    look.sees(".readout .coordinates", "x 50.0, y")
+    look.page.mouse.click(x, y)
+    look.sees(".profile svg")
+
+
+def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> None:
+    look.open("#/run/ground?step=3")
+    look.painted(3)
+    look.find(".drawer summary").click()
+    look.sees(".settings", "climb")
+    look.sees(".downloads", "Terrain as known (GeoTIFF)")
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Path (GeoJSON)").click()
+    found = json.loads(download.value.path().read_text())
+    assert found["type"] == "FeatureCollection"
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Way home after step 3 (GeoJSON)").click()
+    assert download.value.suggested_filename == "ground-way-home-3.geojson"
+    look.button("Certify").click()
+    look.sees(".drawer", "Every claim is confirmed.")
+    look.sees(".drawer", "Certificate (JSON)")
+
+
+def test_the_same_world_at_other_levels_is_one_click(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    look.find(".drawer summary").click()
+    look.find(".drawer input").fill("1, 0.7")
+    look.button("Run and compare").click()
+    expect(look.find(".pair .stage")).to_have_count(3)
+    expect(look.find(".stage[data-run$='-0.7']")).to_contain_text("δ = 0.7")
+    expect(look.find("h1")).to_have_count(1)
+    expect(look.find(".plot").nth(1).locator(".plot-values > span")).to_have_count(3)
+    for number in range(3):
+        expect(look.find(".map canvas").nth(number)).to_have_attribute("data-step", "20")
+
+
+def test_the_map_alone_fills_the_window(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    canvas = look.painted(3)
+    before = canvas.bounding_box()
+    look.button("Map only").click()
+    expect(look.find(".side")).to_be_hidden()
+    after = canvas.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["width"] > before["width"] + 300
+
+
+def test_single_letters_can_be_switched_off(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    look.page.keyboard.press("f")
+    expect(look.find(".speed select")).to_have_value("10")
+    look.button("Help: glossary and keys").click()
+    look.page.get_by_label("Use single letters").uncheck()
+    look.page.keyboard.press("Escape")
+    look.page.keyboard.press("f")
+    look.page.keyboard.press("ArrowRight")
+    look.painted(4)
+    expect(look.find(".speed select")).to_have_value("10")
+
+
+def test_what_is_announced_is_the_cell_that_was_reached(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3).focus()
+    spoken = look.find(".map-box [aria-live=polite]")
+    look.page.keyboard.press("ArrowLeft")
+    expect(spoken).to_contain_text("row ")
+    said = spoken.inner_text()
+    look.page.keyboard.press("ArrowLeft")
+    expect(spoken).not_to_have_text(said)
+    shown = look.find(".readout b").inner_text()
+    assert spoken.inner_text().startswith(shown)
+
+
+@pytest.mark.parametrize("level", ["0.955", "1"])
+def test_a_level_is_typed(look: Looking, level: str) -> None:
+    look.open("#/new")
+    look.page.get_by_label("δ as a number").fill(level)
+    told = "in every possible world" if level == "1" else "at least 95.5"
+    look.sees("#level-meaning", told)
