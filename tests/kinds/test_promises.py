@@ -62,8 +62,8 @@ def test_what_is_asked_for_is_written_down_and_comes_back() -> None:
 def test_a_run_that_asks_for_nothing_has_only_plain_keys(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 2})
     assert sorted(run.config) == [
-        *("algorithm", "correction", "delta", "discount", "explorer", "floor", "home", "limit"),
-        *("map", "seed", "size", "start", "stay", "walls"),
+        *("algorithm", "climb", "correction", "delta", "discount", "explorer", "floor", "home"),
+        *("levels", "limit", "map", "seed", "size", "start", "stay", "walls"),
     ]
     assert run.resume()
 

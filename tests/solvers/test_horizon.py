@@ -154,7 +154,7 @@ def test_the_mixture_keeps_its_levels_or_none_can(problem: HorizonProblem) -> No
         ({"totals": np.zeros((1, 2, 2))}, "the totals have shape"),
         ({"final": np.zeros((2, 3))}, "the final rewards have shape"),
         ({"totals": np.full((2, 2, 2), np.nan)}, "the objective has NaN"),
-        ({"final": np.full((2, 2), np.inf)}, "the final rewards have NaN"),
+        ({"final": np.full((2, 2), np.inf)}, "the final rewards contain NaN"),
     ],
 )
 def test_what_is_wrong_is_named(changed: Any, said: str) -> None:

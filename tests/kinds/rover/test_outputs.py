@@ -208,8 +208,8 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
     text = (run.directory / "summary.md").read_text()
     facts = read_facts(run.directory)
     assert tuple(facts) == (
-        *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
-        *("plan_ms_median", "min_bound", "distance_m", "steepest", "used", "home"),
+        *("status", "end", "steps", "stranded", "trapped_at", "entropy_reduction", "cells_visited"),
+        *("seconds", "plan_ms_median", "min_bound", "distance_m", "steepest", "used", "home"),
         *("start", "position"),
         *(
             "return_bound",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
-FORGET = """() => Object.keys(localStorage).filter((name) => name !== "homeward.key")
+FORGET = """Object.keys(localStorage).filter((name) => name !== "homeward.key")
     .forEach((name) => localStorage.removeItem(name))"""
 """Empties the storage, except for the key of the server."""
 
@@ -84,8 +84,6 @@ def look(windows: BrowserContext, site: Site) -> Iterator[Looking]:
         if other not in (anchor, looking.page):
             other.close()
     looking.leave()
-    anchor.evaluate(
-        "Object.keys(localStorage).forEach(k => k.endsWith('.key') || localStorage.removeItem(k))"
-    )
+    anchor.evaluate(FORGET)
     assert looking.errors == []
     assert looking.foreign == []

@@ -84,7 +84,9 @@ def site_of(root: Path, address: str) -> Site:
 def opened(browser: Browser, site: Site) -> Iterator[BrowserContext]:
     """Open a browser that was never here; its first window keeps the server's process going."""
     context = browser.new_context(viewport=SIZE, permissions=["clipboard-write", "clipboard-read"])
-    context.new_page().goto(f"{site.address}/?token={site.token}")
+    first = context.new_page()
+    first.goto(f"{site.address}/?token={site.token}")
+    first.wait_for_function("localStorage.getItem('homeward.key') !== null")
     yield context
     context.close()
 

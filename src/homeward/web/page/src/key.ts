@@ -9,7 +9,8 @@ let known: string | null = null;
 /** Return the key; "" if the server has none. A worker has it as its name. */
 export function key(): string {
   if (typeof window === "undefined") return self.name;
-  return (known ??= taken() ?? stored(KEPT) ?? "");
+  known ??= taken() ?? stored(KEPT);
+  return known ?? "";
 }
 
 /** Take the key from the address, so that a link can be sent on without it. */
