@@ -29,6 +29,8 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grid", {"size": 5, "limit": 3, "algorithm": "paper", "home": "start"}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "delta": 0.9}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "explorer": "unsafe"}),
+    ("rover", {"rows": 160, "columns": 200, "limit": 2, "algorithm": "paper"}),
+    ("rover", {"rows": 160, "columns": 200, "limit": 3, "belief": "correlated", "mast": 2.0}),
     ("rover", {"terrain": "sample", "cell": 500.0, "limit": 3, "delta": 0.9, "back_within": 60}),
 )
 
