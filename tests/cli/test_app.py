@@ -1,5 +1,6 @@
 """The command line as a stranger meets it."""
 
+import signal
 import subprocess
 import sys
 
@@ -23,6 +24,20 @@ def test_without_arguments_it_teaches() -> None:
 
 def test_it_knows_its_version() -> None:
     assert homeward("--version").stdout.startswith("homeward 0.")
+
+
+def test_a_program_that_calls_it_keeps_its_handler_of_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(sys, "argv", ["homeward", "--version"])
+        with pytest.raises(SystemExit):
+            main()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().out.startswith("homeward 0.")
 
 
 def test_a_mistake_leaves_the_process_with_one_line_and_exit_code_two() -> None:

@@ -10,8 +10,13 @@ def main() -> None:
     Until the handler of Ctrl-C is installed, the signal ends the process silently: nothing was
     written yet. To make this time short, this module and `homeward` import as little as possible.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if raises:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from homeward.cli.command import run
+    try:
+        from homeward.cli.command import run
 
-    run()
+        run()
+    finally:
+        if raises:  # a program that calls `main` goes on
+            signal.signal(signal.SIGINT, signal.default_int_handler)
