@@ -186,7 +186,7 @@ def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> No
         ("homeward.beliefs.finite", "from .observations import Rows"),
         ("homeward.solvers.returns", "from homeward.models import Moves"),
         (
-            "homeward.plots.maps",
+            "homeward.plots.map_figures",
             "from homeward.worlds import x\nfrom homeward import Plan",
         ),
         ("homeward.cli.app", "from homeward import __version__, Planner"),
@@ -211,7 +211,7 @@ REFEREE = {
     "actions",
     "arithmetic",
     "budget_audit",
-    "joint",
+    "joint_check",
     "mean_model",
     "policy_evaluation",
     "return_bounds",
@@ -248,7 +248,7 @@ def loaded_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import homeward.beliefs.levels",
+        "import homeward.beliefs.categorical_heights",
         "import homeward.beliefs.heights",
         "import homeward.beliefs.corrections",
         "from homeward.beliefs import Correction, Corrections",

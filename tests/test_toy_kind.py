@@ -16,7 +16,7 @@ from homeward.cli.app import app
 from homeward.replay import Replay
 from homeward.runs import Run, find_kind
 from homeward.runs.kind import installed_kinds, kind_names
-from homeward.studies import Ledger, conduct, define
+from homeward.studies import StudyFile, conduct, define
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +88,8 @@ def test_it_is_certified(run: Run) -> None:
 @pytest.mark.usefixtures("_installed")
 def test_it_is_studied(tmp_path: Path) -> None:
     study = define("rooms", "corridor_worlds:explore", [{"rooms": 4}, {"rooms": 5}], range(2))
-    with Ledger.open(tmp_path / "rooms.sqlite", study) as ledger:
-        outcomes = list(conduct(ledger, workers=0))
+    with StudyFile.open(tmp_path / "rooms.sqlite", study) as study_file:
+        outcomes = list(conduct(study_file, workers=0))
     assert len(outcomes) == 4
     assert not any(outcome.failed for outcome in outcomes)
 

@@ -157,7 +157,7 @@ def peers(
     as_json: Json = False,
 ) -> None:
     """Compare with QuantEcon, pymdptoolbox and Storm, which the extra "lab" installs."""
-    from lab.bench.compare import general, refereed, unconstrained
+    from lab.bench.peer_comparison import general, refereed, unconstrained
 
     parts = [
         unconstrained((10, 20), 0.99, limit, small=True),

@@ -39,7 +39,7 @@ MARGIN = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CriteriaTiming:
     """Decisions on one terrain with one criterion and with three."""
 
     seed: int
@@ -64,7 +64,7 @@ def middle_of(shape: tuple[int, int]) -> BoolArray:
     return inside
 
 
-def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> Comparison:
+def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> CriteriaTiming:
     """Explore one terrain for `steps` steps with one criterion and with three."""
     criteria = three_criteria(shape)
     one, three = _Outing(criteria[:1], seed, shape), _Outing(criteria, seed, shape)
@@ -73,7 +73,9 @@ def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> Co
         three.step()
     priced = np.array([plan.multipliers for plan in three.plans[1:]]) > 0.0
     binding = tuple(priced.mean(axis=0).tolist())
-    return Comparison(seed, steps, quartiles(one.times[1:]), quartiles(three.times[1:]), binding)
+    return CriteriaTiming(
+        seed, steps, quartiles(one.times[1:]), quartiles(three.times[1:]), binding
+    )
 
 
 class _Outing:

@@ -27,7 +27,7 @@ KERNEL_MODULES = (
     "homeward.solvers.returns",
     "homeward.beliefs.corrections",
     "homeward.safety.stay_inside",
-    "homeward.beliefs.levels",
+    "homeward.beliefs.categorical_heights",
 )
 """Modules in which callers look up kernels."""
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Answer of another solver, and the seconds that it took."""
+class PeerAnswer:
+    """PeerAnswer of another solver, and the seconds that it took."""
 
     status: Status
     objective: float
@@ -37,13 +37,13 @@ def peer(module: str) -> Any:
     return need(module, "lab", f"{module} is not installed")
 
 
-def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
+def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> PeerAnswer:
     """Solve the occupancy LP by a method of HiGHS with default tolerances."""
     answer = run_lp(problem, method, tolerance=1e-7, smallest=1e-9)
-    return Answer(answer.status, answer.objective, answer.seconds)
+    return PeerAnswer(answer.status, answer.objective, answer.seconds)
 
 
-def clarabel_lp(problem: ConstrainedProblem) -> Answer:
+def clarabel_lp(problem: ConstrainedProblem) -> PeerAnswer:
     """Solve the occupancy LP by Clarabel's interior point method."""
     clarabel = peer("clarabel")
     matrix, low, cost, scale = statement_of(problem)
@@ -60,7 +60,7 @@ def clarabel_lp(problem: ConstrainedProblem) -> Answer:
     )
     solution = solver.solve()
     solved = str(solution.status) in ("Solved", "AlmostSolved")
-    return Answer(
+    return PeerAnswer(
         Status.OPTIMAL if solved else Status.NUMERICAL,
         -float(solution.obj_val) * scale,
         float(solution.solve_time),

@@ -35,7 +35,7 @@ PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstraine
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TimedSetting:
     """The name, level δ (None: unconstrained) and correction of one row of the timing table."""
 
     name: str
@@ -44,11 +44,11 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("0.98", 0.98),
-    Setting("0.90", 0.90),
-    Setting("0.70", 0.70),
-    Setting("unconstrained", None),
-    Setting("naive", 0.98, Correction.NAIVE),
+    TimedSetting("0.98", 0.98),
+    TimedSetting("0.90", 0.90),
+    TimedSetting("0.70", 0.70),
+    TimedSetting("unconstrained", None),
+    TimedSetting("naive", 0.98, Correction.NAIVE),
 )
 
 
@@ -66,7 +66,7 @@ class Timing:
 
 
 def measure(
-    setting: Setting,
+    setting: TimedSetting,
     steps: int,
     samples: int,
     shape: tuple[int, int] = (50, 100),

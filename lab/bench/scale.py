@@ -65,12 +65,11 @@ def steps_of(explorer: Explorer, limit: int) -> Iterator[float]:
 
 
 def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
-    """Return the cost of steps on one map: the first, later ones, and one from nothing.
+    """Return the cost of steps on one map: the first, later ones, and one without caches.
 
     ``first_s`` is from a belief to the first action, mean model included. ``cold_ms`` is a later
-    decision with everything from nothing. ``look_ms`` is a look along lines of sight within 100 m.
-    ``bytes_per_state`` is the peak memory of that decision
-    and of the map's graph.
+    decision with everything computed from scratch. ``look_ms`` is a look along lines of sight
+    within 100 m. ``bytes_per_state`` is the peak memory of that decision and of the map's graph.
     """
     for seed in range(1, 9):
         mars(*shape, seed)

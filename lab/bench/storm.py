@@ -16,7 +16,7 @@ import numpy as np
 
 from homeward.errors import InvalidProblemError
 from homeward.solvers import Status
-from lab.bench.peers import Answer, peer
+from lab.bench.peers import PeerAnswer, peer
 
 if TYPE_CHECKING:
     from homeward.solvers import ConstrainedProblem
@@ -53,7 +53,7 @@ def write_drn(problem: ConstrainedProblem, scale: float) -> str:
     return "\n".join(lines)
 
 
-def solve(problem: ConstrainedProblem) -> Answer:
+def solve(problem: ConstrainedProblem) -> PeerAnswer:
     """Return Storm's best objective under one constraint, at its default precision."""
     if len(problem.levels) != 1:
         raise InvalidProblemError("the comparison with Storm needs a problem with one constraint")
@@ -69,4 +69,4 @@ def solve(problem: ConstrainedProblem) -> Answer:
     result = stormpy.model_checking(model, question, only_initial_states=True)
     seconds = time.perf_counter() - before
     value = float(result.get_value(model.initial_states[0]))
-    return Answer(Status.OPTIMAL, value * scale, seconds)
+    return PeerAnswer(Status.OPTIMAL, value * scale, seconds)

@@ -28,11 +28,11 @@ from numba import njit
 
 from homeward.agents.setup import PAPER, Setup
 from homeward.beliefs import Sensor
+from homeward.beliefs.categorical_heights import Reveal
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
-from homeward.beliefs.levels import Reveal
 from homeward.bonuses import Information, Uncover
-from homeward.certificates.intervals import ReturnCount
+from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
@@ -103,7 +103,7 @@ class Outset(NamedTuple):
     state: int
 
 
-class Promise(NamedTuple):
+class BoundPlan(NamedTuple):
     """A plan and the belief that it was made with."""
 
     belief: Belief
@@ -111,7 +111,7 @@ class Promise(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class BeliefSetting:
     """Beliefs to plan on, with a bonus and levels."""
 
     title: str
@@ -122,7 +122,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(ReturnCount):
+class PlanCalibration(ReturnCount):
     """Number of worlds in which a plan returned home, with the levels and bounds of the plans."""
 
     plans: int
@@ -197,7 +197,7 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
     return Outset(explorer.belief, setup.world.state)
 
 
-def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, Calibration]:
+def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, PlanCalibration]:
     """Run rovers in worlds drawn from their beliefs; count the worlds in which the held way works.
 
     Return the count of each rule of `RUN_RULES`.
@@ -212,7 +212,9 @@ def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[st
         for rule, (works, level) in _recalled(make(config), delta).items():
             home[rule] += works
             kept[rule] += level / worlds
-    return {rule: Calibration(worlds, worlds, home[rule], delta, kept[rule]) for rule in RUN_RULES}
+    return {
+        rule: PlanCalibration(worlds, worlds, home[rule], delta, kept[rule]) for rule in RUN_RULES
+    }
 
 
 def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
@@ -250,16 +252,16 @@ def _held_chance(explorer: Loop, rover: Rover) -> float:
 
 
 SETTINGS = (
-    Setting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
-    Setting("heights, 10 × 10", partial(height_outset, (10, 10)), Uncover(), 0.99),
-    Setting(
+    BeliefSetting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
+    BeliefSetting("heights, 10 × 10", partial(height_outset, (10, 10)), Uncover(), 0.99),
+    BeliefSetting(
         "terrain, 24 × 32",
         partial(terrain_outset, (24, 32), SHORT_SIGHTED, 0),
         Information(SHORT_SIGHTED),
         MARS_DISCOUNT,
         MARS_DELTAS,
     ),
-    Setting(
+    BeliefSetting(
         "terrain, 24 × 32, explored",
         partial(terrain_outset, (24, 32), Sensor(), MARS_STEPS),
         Information(),
@@ -267,32 +269,38 @@ SETTINGS = (
         MARS_DELTAS,
     ),
     *(
-        Setting(f"{belief}, 6 × 6", partial(rover_outset, belief), _by_variance, 0.99, ROVER_DELTAS)
+        BeliefSetting(
+            f"{belief}, 6 × 6", partial(rover_outset, belief), _by_variance, 0.99, ROVER_DELTAS
+        )
         for belief in RUN_BELIEFS
     ),
 )
 
 
 def examine(
-    setting: Setting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
-) -> Calibration:
+    setting: BeliefSetting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
+) -> PlanCalibration:
     """Make plans in a setting and calibrate them; the same seed gives the same outsets."""
     outsets, drawn = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     return calibrate(make_promises(setting, delta, correction, plans, outsets), worlds, drawn)
 
 
 def make_promises(
-    setting: Setting, delta: float, correction: Correction, count: int, rng: np.random.Generator
-) -> list[Promise]:
+    setting: BeliefSetting,
+    delta: float,
+    correction: Correction,
+    count: int,
+    rng: np.random.Generator,
+) -> list[BoundPlan]:
     """Return the first `count` plans that δ binds, or naive plans, at random outsets."""
     planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
-    found: list[Promise] = []
+    found: list[BoundPlan] = []
     outsets = OUTSETS_PER_PLAN * count
     for _ in range(outsets):
         belief, state = setting.draw(rng)
         plan = planner.plan(belief, state)
         if correction is Correction.NAIVE or is_bound(plan):
-            found.append(Promise(belief, plan))
+            found.append(BoundPlan(belief, plan))
         if len(found) == count:
             return found
     raise InvalidProblemError(
@@ -308,7 +316,9 @@ def is_bound(plan: Plan) -> bool:
     return criterion.multiplier > 0.0 and missed <= BINDING_TOLERANCE
 
 
-def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:
+def calibrate(
+    promises: Sequence[BoundPlan], worlds: int, rng: np.random.Generator
+) -> PlanCalibration:
     """Draw worlds from the beliefs of random plans, follow the plans, and count the returns."""
     plans = len(promises)
     shares = rng.multinomial(worlds, np.full(plans, 1.0 / plans))
@@ -317,7 +327,7 @@ def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator
         for _ in range(share):
             home += come_home(plan, belief.sample(rng), rng)
     claims = [promise.plan.criteria[0] for promise in promises]
-    return Calibration(
+    return PlanCalibration(
         plans=plans,
         worlds=worlds,
         home=home,

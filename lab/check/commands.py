@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from homeward.beliefs.corrections import Correction
-    from lab.check.soundness import Case
+    from lab.check.soundness import BoundCase
 
 app = typer.Typer(help="Check the planner's guarantees on random problems.", no_args_is_help=True)
 for command in (
@@ -47,7 +47,7 @@ def locality(
     limit: Annotated[int, typer.Option(help="Steps of each run.", min=1)] = 200,
     as_json: Json = False,
 ) -> None:
-    """Repeat runs with everything computed from nothing at each step, and compare bit by bit."""
+    """Repeat runs with everything computed from scratch at each step, and compare bit by bit."""
     from lab.check.locality import cases_of, compare
 
     todo = cases_of(runs, limit)
@@ -147,7 +147,7 @@ def _statuses(answers: Iterable[Any]) -> dict[str, int]:
 def _combinations(
     count: int,
     rng: np.random.Generator,
-    examine: Callable[[Case, Correction], Found],
+    examine: Callable[[BoundCase, Correction], Found],
     quiet: bool,
 ) -> list[tuple[dict[str, Any], list[Found]]]:
     """Examine random cases of every combination of criteria, with either kind of recall.
@@ -384,7 +384,7 @@ def dirichlet(
     """
     import numpy as np
 
-    from lab.check.deviation import examine_row, rows
+    from lab.check.dirichlet_correction import examine_row, rows
 
     rng = np.random.default_rng(seed)
     found = [

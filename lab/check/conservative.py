@@ -29,8 +29,8 @@ from homeward.safety import ReturnHome
 from lab.check.calibration import (
     MARS_DISCOUNT,
     SHORT_SIGHTED,
+    BeliefSetting,
     Outset,
-    Setting,
     come_home,
     height_outset,
     terrain_outset,
@@ -63,9 +63,9 @@ def worlds_outset(rng: np.random.Generator) -> Outset:
 
 
 SETTINGS = (
-    Setting("a few worlds", worlds_outset, far_bonus, 0.9),
-    Setting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
-    Setting(
+    BeliefSetting("a few worlds", worlds_outset, far_bonus, 0.9),
+    BeliefSetting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
+    BeliefSetting(
         "terrain, 12 × 16",
         partial(terrain_outset, (12, 16), SHORT_SIGHTED, 0),
         Information(SHORT_SIGHTED),
@@ -94,7 +94,7 @@ class Sample:
 
 
 def study(
-    setting: Setting, beliefs: int, worlds: int, deltas: Sequence[float], seed: int
+    setting: BeliefSetting, beliefs: int, worlds: int, deltas: Sequence[float], seed: int
 ) -> list[Sample]:
     """Plan on random beliefs at every level with both corrections, and compare with the truth.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from homeward.models import Model
     from homeward.planning.plan import Plan
     from homeward.safety import Criterion
-    from lab.check.soundness import Case
+    from lab.check.soundness import BoundCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Directly:
         return self.margin <= 2.0 * FEASIBILITY_TOLERANCE
 
 
-def compare_together(case: Case, correction: Correction) -> Directly:
+def compare_together(case: BoundCase, correction: Correction) -> Directly:
     """Plan by column generation, and solve the same problem by an LP over two copies of states.
 
     For a recall after a fixed number of steps, the LP has two copies per step.

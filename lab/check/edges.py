@@ -20,7 +20,7 @@ from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, engine, solve_constrained, solve_return
 from lab.check.agreement import Kind, random_corrections
 from lab.check.rationals import Exact, exact_way_home
-from lab.check.referee import Verdict, enumerate_exactly, judge_by_any, judge_way_home
+from lab.check.referee import AnswerVerdict, enumerate_exactly, judge_by_any, judge_way_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ FAMILIES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class ExtremeProblem:
     """An extreme problem, a nearby one for a warm start, and a return problem on its model."""
 
     family: str
@@ -95,7 +95,7 @@ class Edge:
     home: IntArray  # [n]
 
 
-def draw(family: Family, number: int, seed: int = 0) -> Edge:
+def draw(family: Family, number: int, seed: int = 0) -> ExtremeProblem:
     """Draw a problem of a family; `number` determines kind of model, constraints and size.
 
     Numbers cycle through both kinds of model with 1 to 3 constraints. In two of three cycles,
@@ -129,7 +129,7 @@ def draw(family: Family, number: int, seed: int = 0) -> Edge:
     totals = np.stack([_objective(family, model, rng), *rewards])
     levels = _levels(mode, deltas, model, discount, totals, rng)
     problem = ConstrainedProblem(model, discount, 0, totals, levels)
-    return Edge(
+    return ExtremeProblem(
         family.name,
         number,
         kind,
@@ -244,10 +244,10 @@ def _near(problem: ConstrainedProblem, rng: np.random.Generator) -> ConstrainedP
 class Examination:
     """The verdicts on the answers to a problem."""
 
-    edge: Edge
-    cold: Verdict  # solved cold
-    warm: Verdict  # solved from the policies and multipliers of the problem nearby
-    way_home: Verdict
+    edge: ExtremeProblem
+    cold: AnswerVerdict  # solved cold
+    warm: AnswerVerdict  # solved from the policies and multipliers of the problem nearby
+    way_home: AnswerVerdict
 
     @property
     def faults(self) -> list[tuple[str, str]]:
@@ -256,7 +256,7 @@ class Examination:
         return [(name, fault) for name, verdict in answers.items() for fault in verdict.faults]
 
 
-def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
+def examine(edge: ExtremeProblem, tolerance: float = 1e-7) -> Examination:
     """Solve a problem without and with a warm start, and its return problem; judge all three."""
     problem = edge.problem
     exact = Exact(problem.model, problem.discount, problem.totals)
@@ -267,22 +267,22 @@ def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
         nearby = solve_constrained(edge.nearby)
         return solve_constrained(problem, tuple(nearby.policies), nearby.multipliers)
 
-    def of(solve: Callable[[], ConstrainedSolution]) -> Verdict:
+    def of(solve: Callable[[], ConstrainedSolution]) -> AnswerVerdict:
         found = _attempt(solve)
-        if isinstance(found, Verdict):
+        if isinstance(found, AnswerVerdict):
             return found
         return judge_by_any(problem, found, exact, truth, tolerance)
 
     back = _attempt(lambda: solve_return(problem.model, edge.correction, edge.home))
-    if not isinstance(back, Verdict):
+    if not isinstance(back, AnswerVerdict):
         best = exact_way_home(problem.model, edge.correction, edge.home)
         back = judge_way_home(back, best, tolerance)
     return Examination(edge, of(lambda: solve_constrained(problem)), of(from_nearby), back)
 
 
-def _attempt(solve: Callable[[], Answer]) -> Answer | Verdict:
+def _attempt(solve: Callable[[], Answer]) -> Answer | AnswerVerdict:
     """Return the answer, or a faulty verdict on any exception: a solver must return a status."""
     try:
         return solve()
     except Exception as error:
-        return Verdict(None, "exact", 0.0, (f"it raised {type(error).__name__}",))
+        return AnswerVerdict(None, "exact", 0.0, (f"it raised {type(error).__name__}",))

@@ -1,7 +1,7 @@
 """Checks that runs do not depend on what a step keeps for the next one.
 
 A run keeps arrays of beliefs, ways home and bounds from step to step, and repairs them. The same
-run is made again with everything from nothing at each step: every belief is made anew from its
+run is repeated with everything computed from scratch at each step: every belief is rebuilt from its
 heights and attempts, and every decision is made by a new search. Both runs must be equal, bit by
 bit: the states, actions, proposals, accounts and what the plans show.
 """
@@ -48,7 +48,7 @@ def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:
 
 
 def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the steps of a run, and the first step that differs from the run from nothing."""
+    """Return the number of steps of a run, and the first step at which the repetition differs."""
     kept, anew = (trace(cell, seed, from_nothing=choice) for choice in (False, True))
     steps, differs = 0, None
     for steps, (mine, other) in enumerate(zip(kept, anew, strict=True), start=1):

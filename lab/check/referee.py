@@ -39,7 +39,7 @@ LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """The verdict on an answer."""
 
     status: Status | None  # None if the solver raised
@@ -123,11 +123,11 @@ def _sizes(
 
 def judge(
     problem: ConstrainedProblem, found: ConstrainedSolution, truth: Truth, tolerance: float
-) -> Verdict:
+) -> AnswerVerdict:
     """Return the verdict on an answer, given the truth; `tolerance` is relative to `sizes`."""
     faults = _misfits(problem, found)
     if faults:
-        return Verdict(found.status, truth.referee, 0.0, tuple(faults))
+        return AnswerVerdict(found.status, truth.referee, 0.0, tuple(faults))
     values = [truth.values[tuple(policy)] for policy in found.policies.tolist()]
     weights, levels = rational(found.weights), rational(problem.levels)
     mixed = [
@@ -167,7 +167,7 @@ def judge(
     if max(off) > Fraction(tolerance) * size:
         faults.append("it is not the best")
     difference = max(off) / size if size else max(off)
-    return Verdict(found.status, truth.referee, float(difference), tuple(faults))
+    return AnswerVerdict(found.status, truth.referee, float(difference), tuple(faults))
 
 
 def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[str]:
@@ -211,7 +211,7 @@ def _untruths(
     return faults
 
 
-def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> Verdict:
+def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> AnswerVerdict:
     """Return the verdict on a return policy; its value must not exceed the optimum anywhere."""
     lacks = [y - Fraction(x) for x, y in zip(found.value.tolist(), exact, strict=True)]
     faults = []
@@ -219,7 +219,7 @@ def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> Ver
         faults.append("it is above the best")
     if found.status is Status.OPTIMAL and max(lacks) > found.gap + tolerance:
         faults.append("it is not the best")
-    return Verdict(found.status, "exact", float(max(map(abs, lacks))), tuple(faults))
+    return AnswerVerdict(found.status, "exact", float(max(map(abs, lacks))), tuple(faults))
 
 
 def judge_by_any(
@@ -228,7 +228,7 @@ def judge_by_any(
     exact: Exact,
     truth: Truth | None,
     tolerance: float,
-) -> Verdict:
+) -> AnswerVerdict:
     """Judge by enumeration if possible; otherwise by the LP or, if the LP differs, by a proof."""
     if truth is not None:
         return judge(problem, found, truth, tolerance)

@@ -63,7 +63,7 @@ def exact_return_within(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class RunCase:
     """A belief and the planner of a run on it, from state `start`."""
 
     kind: Kind
@@ -73,7 +73,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class WorstRecall:
     """Result of a run under the worst recall rule."""
 
     feasible: bool  # whether the run started at all
@@ -83,7 +83,7 @@ class Promise:
     unbalanced: float  # maximum of 1 − Pr(home) − E[spent]; positive if a step cost too little
 
 
-def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> Case:
+def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> RunCase:
     """Draw a belief with worlds of the given kind, and a planner for it."""
     belief = _general(rng) if kind == "general" else _moves(kind, rng)
     states, actions = belief.counts.shape
@@ -94,17 +94,17 @@ def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None
         allowed = rng.random((states, actions)) < 0.9
         allowed[:, 0] = True  # to stay
         criteria.append(StayInside(allowed, 1.0))
-    return Case(kind, belief, Planner(bonus, criteria), start)
+    return RunCase(kind, belief, Planner(bonus, criteria), start)
 
 
-def examine(case: Case) -> Promise:
+def examine(case: RunCase) -> WorstRecall:
     """Follow all histories of a run, and return its result under the worst recall rule."""
     tree = _Tree(case)
     belief = case.belief.update(Visit(case.start))
     held = tree.guide.open(belief)
     worst = tree.worst(belief, case.start, held, case.belief.weights, DEPTH)
     levels = np.array([ledger.delta for ledger in tree.ledgers])
-    return Promise(
+    return WorstRecall(
         tree.feasible,
         tree.steps,
         tree.spent,
@@ -116,7 +116,7 @@ def examine(case: Case) -> Promise:
 class _Tree:
     """All histories of one run."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: RunCase) -> None:
         self.guide = Guide(case.planner, case.start)
         self.ledgers = self.guide.ledgers(case.belief)
         self.worlds = [dense_transitions(world) for world in case.belief.worlds]

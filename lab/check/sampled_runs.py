@@ -16,7 +16,7 @@ import numpy as np
 
 from homeward.beliefs import DirichletBelief
 from homeward.bonuses import RMax
-from homeward.certificates.intervals import ReturnCount
+from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.kinds.tabular.world import TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
@@ -41,7 +41,7 @@ ASKED = Sampled(confidence=0.99, worlds=500)
 RULES = ("end", "doubtful")
 
 
-class Run(NamedTuple):
+class SampledRun(NamedTuple):
     """What became of one run."""
 
     home: tuple[bool, bool]  # whether it came home when recalled by each of `RULES`
@@ -49,26 +49,26 @@ class Run(NamedTuple):
     kept: float  # probability that the run claims
 
 
-class Row(NamedTuple):
+class RuleRow(NamedTuple):
     """Runs in many worlds, recalled by one rule."""
 
     title: str
     delta: float
     rule: str
-    returns: Count
+    returns: RecallCount
     tiles: float
     kept: float
 
 
 @dataclass(frozen=True, slots=True)
-class Count(ReturnCount):
+class RecallCount(ReturnCount):
     """Number of runs that came home."""
 
     home: int
     worlds: int
 
 
-def follow(prior: Prior, delta: float, seed: int) -> Run:
+def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
     """Explore a drawn world, and recall the run by each rule."""
     rng = np.random.default_rng(seed)
     belief = tile_belief(POND, prior)
@@ -94,14 +94,21 @@ def follow(prior: Prior, delta: float, seed: int) -> Run:
     values.setdefault("doubtful", values["end"])
     came = tuple(bool(rng.random() < values[rule]) for rule in RULES)
     assert isinstance(explorer.belief, DirichletBelief)
-    return Run((came[0], came[1]), int(explorer.belief.visited.sum()), explorer.held.kept)
+    return SampledRun((came[0], came[1]), int(explorer.belief.visited.sum()), explorer.held.kept)
 
 
-def examine(title: str, delta: float, seeds: Iterable[int]) -> list[Row]:
+def examine(title: str, delta: float, seeds: Iterable[int]) -> list[RuleRow]:
     """Return a row for each rule of recall."""
     runs = [follow(PRIORS[title], delta, seed) for seed in seeds]
     tiles, kept = fmean(run.tiles for run in runs), fmean(run.kept for run in runs)
     return [
-        Row(title, delta, rule, Count(sum(run.home[k] for run in runs), len(runs)), tiles, kept)
+        RuleRow(
+            title,
+            delta,
+            rule,
+            RecallCount(sum(run.home[k] for run in runs), len(runs)),
+            tiles,
+            kept,
+        )
         for k, rule in enumerate(RULES)
     ]

@@ -143,7 +143,7 @@ def examine(
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class CriteriaSoundness:
     """The largest excess of a bound over the exact value; positive means unsound."""
 
     any_way: float  # of random deterministic outbound policies, for every criterion
@@ -187,7 +187,7 @@ def paid(belief: FiniteBelief, rng: np.random.Generator) -> FiniteBelief:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class BoundCase:
     """A belief, criteria, and the corrections that apply to the belief."""
 
     belief: FiniteBelief
@@ -199,8 +199,8 @@ class Case:
 
 def random_case(
     asked: Sequence[str], number: int, rng: np.random.Generator, *, fixed: bool = False
-) -> Case:
-    """Draw a belief of the next kind, usually with rewards, and criteria on it."""
+) -> BoundCase:
+    """Draw a belief and criteria of the kinds `asked`; `number` determines the kind of belief."""
     kind = KINDS[number % len(KINDS)]
     belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
     if rng.random() < 0.7:
@@ -210,10 +210,12 @@ def random_case(
     recall = int(rng.integers(1, 6)) if fixed else None
     span = 1.0 / (1.0 - discount) if recall is None else float(recall)
     criteria = random_criteria(asked, belief, span, rng)
-    return Case(belief, criteria, discount, corrections, recall)
+    return BoundCase(belief, criteria, discount, corrections, recall)
 
 
-def examine_together(case: Case, correction: Correction, rng: np.random.Generator) -> Together:
+def examine_together(
+    case: BoundCase, correction: Correction, rng: np.random.Generator
+) -> CriteriaSoundness:
     """Compare the bounds of a plan, and of random outbound policies, with exact values."""
     belief, criteria, recall = case.belief, case.criteria, case.recall
     planner = Planner(far_bonus, criteria, case.discount, correction, recall=recall)
@@ -261,7 +263,7 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
         bounds = solver.evaluate(policy)[1:]
         for k, (bound, r) in enumerate(zip(bounds, asked, strict=True)):
             excess = max(excess, float((bound - (truth(k, policy) - r.least) / r.unit).max()))
-    return Together(float(excess), float(planned), plan.status, float(loose))
+    return CriteriaSoundness(float(excess), float(planned), plan.status, float(loose))
 
 
 def half_exploring(corrections: Corrections, belief: FiniteBelief) -> Corrections:

@@ -302,8 +302,8 @@ class InformationGain(_Measuring):
     def looks(self, belief: TerrainBelief, /) -> Looks:
         """Return the looks of the sensor; with a mast, over the ground as it is believed to be.
 
-        What is hidden may differ from what is believed to be. A second look from a cell, which
-        would see no more than the first, then counts nothing.
+        The belief about which cells are hidden may be wrong. A second look from a cell sees no more
+        than the first, so it has no gain.
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
         known = np.nan, np.nan

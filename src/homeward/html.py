@@ -23,8 +23,8 @@ def card(
 ) -> str:
     """Return a frame with a title, sentences and a table, whose texts are escaped.
 
-    The first of the `rows` has the heads; `marked` is the index of a later row, from 0, to show in
-    bold.
+    The first of the `rows` has the column titles; `marked` is the index of a later row, from 0, to
+    show in bold.
     """
     parts = [f'<div style="font-weight:bold">{escape(title)}</div>']
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]

@@ -76,7 +76,7 @@ class Deferred:
 
 
 class Shared:
-    """One version of an array."""
+    """One version of an array; all versions share a buffer (see the module docstring)."""
 
     __slots__ = ("__weakref__", "_at", "_buffer", "_newer", "_next", "_overwritten", "_since")
 

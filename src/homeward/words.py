@@ -252,7 +252,7 @@ def run_title(name: str, kind: str, status: str, steps: int) -> str:
 def run_facts(
     config: Mapping[str, Any], lowest: Sequence[float], *, has_level: bool
 ) -> list[list[str]]:
-    """Return a table on a run, heads first: its main settings, and its `lowest` bounds."""
+    """Return a table on a run, column titles first: its main settings, and its `lowest` bounds."""
     named = {"explorer": "explorer", "algorithm": "algorithm", "seed": "seed"}
     if has_level:
         named["delta"] = "δ"

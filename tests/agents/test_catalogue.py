@@ -52,7 +52,7 @@ def test_a_name_is_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     register_agent("mine", OURS)
     assert find_agent("mine") is OURS
     for name, agent in (("mine", PAPER), ("ours", PAPER), ("a:b", OURS)):
-        with pytest.raises(InvalidInputError, match="named"):
+        with pytest.raises(InvalidInputError, match="name"):
             register_agent(name, agent)
 
 

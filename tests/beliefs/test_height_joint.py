@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from homeward.beliefs import TerrainBelief, Transition
 from homeward.beliefs.joint import MoveSets, evaluator_of, work_together
-from homeward.certificates.joint import together
+from homeward.certificates.joint_check import together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

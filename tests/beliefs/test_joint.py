@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.beliefs.categorical_heights import model_of_heights
 from homeward.beliefs.joint import MoveSets, evaluator_of, work_together
-from homeward.beliefs.levels import model_of_heights
-from homeward.certificates.joint import _levels as referee_levels
-from homeward.certificates.joint import together
+from homeward.certificates.joint_check import _levels as referee_levels
+from homeward.certificates.joint_check import together
 from homeward.models import Moves, SparseMDP
 
 if TYPE_CHECKING:

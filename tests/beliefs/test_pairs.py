@@ -17,7 +17,7 @@ from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.grid_graph import grid_graph
 from homeward.beliefs.joint import MoveSets, evaluator_of, lost_by_adding, work_together
 from homeward.beliefs.pairs import both_fail, failure_bound, joint_tail
-from homeward.certificates.joint import added_risk
+from homeward.certificates.joint_check import added_risk
 
 EAST, WEST = 3, 7
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
-from homeward.beliefs.levels import HeightBelief, Reveal
+from homeward.beliefs.categorical_heights import HeightBelief, Reveal
 from homeward.certificates import StoredPlan
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.cli.invoking import answer, invoke, refused, stopped
 
-from homeward.studies import Ledger, Outcome, define
+from homeward.studies import StudyFile, TaskOutcome, define
 
 if TYPE_CHECKING:
     import pytest
@@ -59,8 +59,8 @@ def test_a_study_that_can_not_be_done_is_refused_beforehand(tmp_path: Path) -> N
     )
     assert "can't be read" in str(refused("study", "run", tmp_path / "gone.toml", "--out", out))
     assert not out.exists()
-    with Ledger.open(out, define("other", "x:y", [{}], [0])) as ledger:
-        ledger.record([Outcome(0, {}, None, 0.0)])
+    with StudyFile.open(out, define("other", "x:y", [{}], [0])) as study_file:
+        study_file.record([TaskOutcome(0, {}, None, 0.0)])
     assert "holds another study" in str(refused("study", "run", path, "--out", out, "--workers", 0))
 
 
@@ -86,8 +86,8 @@ def test_ctrl_c_stops_a_study_cleanly_and_it_goes_on(tmp_path: Path) -> None:
     def done() -> int:
         if not out.exists() or not out.stat().st_size:
             return 0
-        with Ledger.read(out) as ledger:
-            return ledger.done
+        with StudyFile.read(out) as study_file:
+            return study_file.done
 
     code, errors = stopped(arguments, lambda: done() > 3, tmp_path)
     assert code == 130, errors

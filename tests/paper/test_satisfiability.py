@@ -22,7 +22,7 @@ from homeward.paper.formulas import (
     parse_dimacs,
     random_formula,
 )
-from homeward.paper.satisfiability import Decision, ask_solver, decide, try_formulas
+from homeward.paper.satisfiability import SafetyDecision, ask_solver, decide, try_formulas
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def satisfies(literals: tuple[int, ...], formula: Formula) -> bool:
     return all(any(k in literals for k in clause) for clause in formula.clauses)
 
 
-def return_policy(decision: Decision, belief: FiniteBelief) -> IntArray:
+def return_policy(decision: SafetyDecision, belief: FiniteBelief) -> IntArray:
     world = belief.worlds[0]
     assert isinstance(world, Moves)
     policy = np.full(world.states, GIVE_UP, np.int32)

@@ -2,14 +2,16 @@
 
 import pytest
 
-from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, Setting, calibrate, explore, ride
+from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, ToyTextSetting, calibrate, explore, ride
 from homeward.planning.explorer import End
 
 LAKE, KNOWN, _, CLIFF = SETTINGS
 
 
 @pytest.mark.parametrize(("setting", "floor"), [(LAKE, 11), (CLIFF, 37)])
-def test_the_safe_explorer_sees_every_tile_it_can_leave_again(setting: Setting, floor: int) -> None:
+def test_the_safe_explorer_sees_every_tile_it_can_leave_again(
+    setting: ToyTextSetting, floor: int
+) -> None:
     outing = explore(setting, 0.95, seed=0)
     assert not outing.died
     assert len(set(outing.path)) == floor
@@ -17,7 +19,7 @@ def test_the_safe_explorer_sees_every_tile_it_can_leave_again(setting: Setting, 
 
 
 @pytest.mark.parametrize("setting", [LAKE, CLIFF])
-def test_the_unsafe_explorer_is_lost_in_the_same_world(setting: Setting) -> None:
+def test_the_unsafe_explorer_is_lost_in_the_same_world(setting: ToyTextSetting) -> None:
     assert explore(setting, None, seed=0).died
 
 
@@ -32,7 +34,7 @@ def test_the_same_seed_gives_the_same_path() -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.title)
-def test_one_plan_followed_to_the_end_comes_home_as_promised(setting: Setting) -> None:
+def test_one_plan_followed_to_the_end_comes_home_as_promised(setting: ToyTextSetting) -> None:
     found = calibrate(setting, 0.95, worlds=300, seed=1)
     assert found.leaves
     assert found.bound >= 0.95 - 1e-9

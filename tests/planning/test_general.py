@@ -12,10 +12,10 @@ from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
 from homeward.planning.general import best_ratio
+from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
-from homeward.planning.returns import returns_of
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:

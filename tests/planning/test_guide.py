@@ -127,7 +127,7 @@ def test_a_run_keeps_to_what_it_relies_on_when_rewards_are_ruled_out(
     worth = np.zeros(dest.shape)
     worth[0, 1], worth[2:, 0] = 100.0, 1.0
     planner = Planner(lambda b: np.where(b.counts == 0, worth, 0.0), [ReturnHome(0.9, 0)])
-    found = run_promise.examine(run_promise.Case("paid moves", belief, planner, 0))
+    found = run_promise.examine(run_promise.RunCase("paid moves", belief, planner, 0))
     assert found.excess <= 1e-9
     assert found.unbalanced <= 1e-9
 

@@ -9,11 +9,11 @@ from tests.planning.test_paper import corridor
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
 from homeward.models import Moves
+from homeward.planning.gain_search import Scratch, Shares
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Task
 from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
-from homeward.planning.outward import Scratch, Shares
 from homeward.planning.planner import Planner
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch, View

@@ -12,7 +12,7 @@ from homeward.bonuses import Looks, Uncover
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
-from homeward.planning.outward import Scratch, Shares, best_tour
+from homeward.planning.gain_search import Scratch, Shares, best_tour
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome

@@ -113,13 +113,13 @@ def test_a_plan_without_policies_leaves_none() -> None:
 )
 def test_what_can_not_be_read_is_refused(change: dict[str, Any]) -> None:
     value = WarmStart(np.zeros((1, 2), np.int32), (1.0,)).encode()
-    with pytest.raises(InvalidFileError, match="policies to start from"):
+    with pytest.raises(InvalidFileError, match="recorded warm start"):
         WarmStart.decode(value | change)
     if change.keys() <= value.keys():
-        with pytest.raises(InvalidFileError, match="policies to start from"):
+        with pytest.raises(InvalidFileError, match="recorded warm start"):
             WarmStart.decode({k: v for k, v in value.items() if k not in change})
 
 
 def test_what_is_no_object_is_refused() -> None:
-    with pytest.raises(InvalidFileError, match="policies to start from"):
+    with pytest.raises(InvalidFileError, match="recorded warm start"):
         WarmStart.decode([])

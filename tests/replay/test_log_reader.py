@@ -121,11 +121,11 @@ def test_a_step_that_is_missing_is_told(log: Path) -> None:
 def test_seeds_are_the_last_that_were_recorded(runs: Path) -> None:
     tail = whole(runs / "rover-paper" / "steps.jsonl")
     recorded = {r.step: r.seeds for r in Run(runs / "rover-paper").records() if r.seeds is not None}
-    assert list(tail.seeded) == list(recorded)
+    assert list(tail.warm_steps) == list(recorded)
     first = min(recorded)
-    assert tail.seeds_at(first - 1) is None
+    assert tail.warm_start_at(first - 1) is None
     for step in (first, len(tail)):
-        found = tail.seeds_at(step)
+        found = tail.warm_start_at(step)
         assert found is not None
         known = WarmStart.decode(recorded[found[0]])
         assert found[0] <= step

@@ -122,9 +122,9 @@ def planning(replay: Replay) -> list[int]:
     planned: list[int] = []
     real = replay._plan
 
-    def counting(moment: Any, seeds: Any, *, keep: bool = True) -> Any:
+    def counting(moment: Any, warm_start: Any, *, keep: bool = True) -> Any:
         planned.append(moment.step)
-        return real(moment, seeds, keep=keep)
+        return real(moment, warm_start, keep=keep)
 
     replay._plan = counting  # type: ignore[method-assign]
     return planned
@@ -132,7 +132,7 @@ def planning(replay: Replay) -> list[int]:
 
 def test_a_plan_without_seeds_of_its_own_is_found_from_the_last_before(runs: Path) -> None:
     replay = Replay(runs / "rover-paper")
-    assert list(replay.log.seeded) == [50]
+    assert list(replay.log.warm_steps) == [50]
     planned = planning(replay)
     replay.plan(54)
     assert planned == [50, 51, 52, 53, 54]
@@ -331,7 +331,7 @@ def test_the_warm_starts_that_are_kept_are_limited_in_bytes(
 ) -> None:
     replay = Replay(runs / "grid-paper")
     size = WarmStart.of(replay.plan(0)[0]).nbytes
-    monkeypatch.setattr("homeward.replay.replay.MAX_SEED_BYTES", 3 * size)
+    monkeypatch.setattr("homeward.replay.replay.MAX_WARM_START_BYTES", 3 * size)
     for step in range(6):
         replay.plan(step)
-    assert 0 < sum(seeds.nbytes for seeds in replay._seeds.values()) <= 3 * size
+    assert 0 < sum(kept.nbytes for kept in replay._warm_starts.values()) <= 3 * size

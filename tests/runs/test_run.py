@@ -356,7 +356,9 @@ def test_a_config_of_another_version_is_refused(
     monkeypatch.setattr(kind, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
     monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, version=2)})
-    with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
+    with pytest.raises(
+        InvalidFileError, match="is a meadow run of version 1; this Homeward reads ver"
+    ):
         made.resume()
     assert made.trajectory() == ()  # what was recorded can still be read
     monkeypatch.setattr(run, "FORMAT", 3)
@@ -374,7 +376,7 @@ def test_a_config_that_is_no_longer_complete_is_refused(
     monkeypatch.setattr(kind, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
     monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, config=Longer)})
-    with pytest.raises(InvalidFileError, match=r"config\.json: lacks keys of a meadow run"):
+    with pytest.raises(InvalidFileError, match=r"config\.json: is not the complete configuration"):
         made.resume()
 
 

@@ -20,7 +20,7 @@ import distributed  # noqa: F401  once for all forks
 import psutil
 from tests.runs.killing import forked, outcome
 
-from homeward.studies import Ledger, conduct, define, table_of, write_table
+from homeward.studies import StudyFile, conduct, define, table_of, write_table
 
 conductor: Any = sys.modules["homeward.studies.conduct"]
 STUDY = define("naps", "tests.studies.tasks:napping", [{"nap": 0.004}], range(60))
@@ -28,14 +28,14 @@ STUDY = define("naps", "tests.studies.tasks:napping", [{"nap": 0.004}], range(60
 
 def go_on(path: Path, workers: int) -> None:
     """Go on with the study to its end."""
-    with Ledger.open(path, STUDY) as ledger:
-        for _ in conduct(ledger, workers=workers):
+    with StudyFile.open(path, STUDY) as study_file:
+        for _ in conduct(study_file, workers=workers):
             pass
 
 
 def table(path: Path) -> bytes:
-    with Ledger.read(path) as ledger:
-        write_table(table_of(ledger), path.with_suffix(".csv"))
+    with StudyFile.read(path) as study_file:
+        write_table(table_of(study_file), path.with_suffix(".csv"))
     return path.with_suffix(".csv").read_bytes()
 
 
@@ -80,8 +80,8 @@ def with_workers(root: Path) -> dict[str, Any]:
 def done(path: Path) -> int:
     if not path.exists() or not path.stat().st_size:
         return 0
-    with Ledger.read(path) as ledger:
-        return ledger.done
+    with StudyFile.read(path) as study_file:
+        return study_file.done
 
 
 if __name__ == "__main__":

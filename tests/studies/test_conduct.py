@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.errors import InvalidInputError
-from homeward.studies import Ledger, Outcome, Study, combine, conduct, define, table_of
+from homeward.studies import Study, StudyFile, TaskOutcome, combine, conduct, define, table_of
 from homeward.studies.conduct import BATCH_SECONDS, MAX_BATCH_TASKS, MAX_DEATHS, TaskQueue
 from homeward.studies.crews import BatchResult
 
@@ -26,10 +26,10 @@ TASKS = "tests.studies.tasks"
 QUICK = define("quick", f"{TASKS}:quick", combine({"scale": [1.0, 2.0]}), range(30))
 
 
-def all_of(path: Path, study: Study, **how: Any) -> tuple[Any, list[Outcome]]:
-    with Ledger.open(path, study) as ledger:
-        found = list(conduct(ledger, **how))
-        return table_of(ledger), found
+def all_of(path: Path, study: Study, **how: Any) -> tuple[Any, list[TaskOutcome]]:
+    with StudyFile.open(path, study) as study_file:
+        found = list(conduct(study_file, **how))
+        return table_of(study_file), found
 
 
 def test_every_task_is_done_once(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_every_task_is_done_once(tmp_path: Path) -> None:
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     whole, _ = all_of(tmp_path / "whole.sqlite", QUICK, workers=0)
-    with Ledger.open(tmp_path / "s.sqlite", QUICK) as ledger:
-        outcomes = conduct(ledger, workers=0)
+    with StudyFile.open(tmp_path / "s.sqlite", QUICK) as study_file:
+        outcomes = conduct(study_file, workers=0)
         first = [next(outcomes).position for _ in range(7)]
         outcomes.close()
-        entered = 60 - len(ledger.left())
+        entered = 60 - len(study_file.left())
     table, rest = all_of(tmp_path / "s.sqlite", QUICK, workers=0)
     assert table == whole
     assert entered >= len(first)
@@ -53,27 +53,27 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 
 
 def test_an_outcome_is_entered_before_it_is_shown(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "s.sqlite", QUICK) as ledger:
-        for shown, _ in enumerate(conduct(ledger, workers=0), start=1):
-            assert ledger.done >= shown
+    with StudyFile.open(tmp_path / "s.sqlite", QUICK) as study_file:
+        for shown, _ in enumerate(conduct(study_file, workers=0), start=1):
+            assert study_file.done >= shown
 
 
 def test_a_task_that_raises_is_entered_as_failed_and_the_study_goes_on(tmp_path: Path) -> None:
     study = define("odd", f"{TASKS}:odd_raises", [{}], range(6))
-    with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        assert len(list(conduct(ledger, workers=0))) == 6
-        assert ledger.done == 3
-        failures = ledger.failures()
+    with StudyFile.open(tmp_path / "s.sqlite", study) as study_file:
+        assert len(list(conduct(study_file, workers=0))) == 6
+        assert study_file.done == 3
+        failures = study_file.failures()
         assert [study.task_at(o.position)[1] for o in failures] == [1, 3, 5]
         assert all("is odd" in str(o.error) for o in failures)
 
 
 def test_what_failed_is_tried_again_the_next_time(tmp_path: Path) -> None:
     study = define("once", f"{TASKS}:raises_once", [{"folder": str(tmp_path)}], range(3))
-    with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        assert all(o.failed for o in conduct(ledger, workers=0))
-        assert not any(o.failed for o in conduct(ledger, workers=0))
-        assert ledger.failures() == []
+    with StudyFile.open(tmp_path / "s.sqlite", study) as study_file:
+        assert all(o.failed for o in conduct(study_file, workers=0))
+        assert not any(o.failed for o in conduct(study_file, workers=0))
+        assert study_file.failures() == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_failed_is_tried_again_the_next_time(tmp_path: Path) -> None:
         ("quick", {"workers": -1}, "number of workers is -1"),
         ("quick", {"workers": 1, "scheduler": "tcp://x:1"}, "not both"),
         ("nothing", {"workers": 0}, "has no nothing"),
-        ("not_callable", {"workers": 0}, "not_callable can't be called"),
+        ("not_callable", {"workers": 0}, "not_callable is not a function"),
     ],
 )
 def test_what_can_not_be_done_is_refused_at_once(
@@ -90,16 +90,16 @@ def test_what_can_not_be_done_is_refused_at_once(
 ) -> None:
     study = define("s", f"{TASKS}:{task}", [{}], [0])
     with (
-        Ledger.open(tmp_path / "s.sqlite", study) as ledger,
+        StudyFile.open(tmp_path / "s.sqlite", study) as study_file,
         pytest.raises(InvalidInputError, match=message),
     ):
-        conduct(ledger, **how)
+        conduct(study_file, **how)
 
 
 def desk(tmp_path: Path, tasks: int) -> TaskQueue:
     study = define("s", f"{TASKS}:quick", [{"scale": 1.0}], range(tasks))
-    with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        return TaskQueue(ledger)
+    with StudyFile.open(tmp_path / "s.sqlite", study) as study_file:
+        return TaskQueue(study_file)
 
 
 def positions_of(batch: Batch) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def positions_of(batch: Batch) -> tuple[int, ...]:
 
 def done(batch: Batch, seconds: float, count: int | None = None) -> BatchResult:
     positions = positions_of(batch)[:count]
-    return BatchResult(batch, [Outcome(p, {}, None, seconds) for p in positions])
+    return BatchResult(batch, [TaskOutcome(p, {}, None, seconds) for p in positions])
 
 
 def handed(desk: TaskQueue, slots: int = 1) -> Batch:
@@ -170,7 +170,7 @@ def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None
     office = desk(tmp_path, 2)
     office.pace = BATCH_SECONDS / 2
     deaths = 0
-    outcomes: list[Outcome] = []
+    outcomes: list[TaskOutcome] = []
     while office.left or office.suspects:
         batch = handed(office)
         deadly = 1 in positions_of(batch)
@@ -210,7 +210,7 @@ def test_every_task_comes_to_exactly_one_end_and_only_the_deadly_fail(
 ) -> None:
     office = desk(tmp_path_factory.mktemp("desk"), tasks)
     flying: list[Batch] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[TaskOutcome] = []
     while office.left or office.suspects or office.submitted:
         while (batch := office.next(slots)) is not None:
             flying.append(batch)

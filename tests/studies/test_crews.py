@@ -17,7 +17,7 @@ import pytest
 
 from homeward.errors import InvalidInputError, MissingExtraError
 from homeward.files import read_json
-from homeward.studies import CrewError, Ledger, conduct, crews, define, table_of
+from homeward.studies import CrewError, StudyFile, conduct, crews, define, table_of
 from homeward.studies.crews import Cluster, Inline, cores, remote_crew
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ NAPS = define("naps", f"{TASKS}:napping", [{"nap": 0.01}, {"nap": 0.02}], range(
 
 
 def inline(tmp_path: Path) -> Any:
-    with Ledger.open(tmp_path / "inline.sqlite", NAPS) as ledger:
-        list(conduct(ledger, workers=0))
-        return table_of(ledger)
+    with StudyFile.open(tmp_path / "inline.sqlite", NAPS) as study_file:
+        list(conduct(study_file, workers=0))
+        return table_of(study_file)
 
 
 def test_local_workers_have_one_thread_each_and_give_the_same_table(tmp_path: Path) -> None:
     study = define("threads", f"{TASKS}:threads", [{}], range(40))
-    with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        rows = [o.row for o in conduct(ledger, workers=2)]
+    with StudyFile.open(tmp_path / "s.sqlite", study) as study_file:
+        rows = [o.row for o in conduct(study_file, workers=2)]
     kinds = {(row["numba"], row["openmp"], row["blas"]) for row in rows if row}
     assert kinds == {(1, "1", "1")}
     processes = {row["process"] for row in rows if row}
@@ -49,10 +49,10 @@ def test_local_workers_have_one_thread_each_and_give_the_same_table(tmp_path: Pa
 def test_a_deadly_task_fails_and_costs_no_other(tmp_path: Path) -> None:
     cell = {"deadly": [5], "folder": str(tmp_path)}
     study = define("deadly", f"{TASKS}:kills", [cell], range(12))
-    with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        outcomes = list(conduct(ledger, workers=2))
+    with StudyFile.open(tmp_path / "s.sqlite", study) as study_file:
+        outcomes = list(conduct(study_file, workers=2))
         assert sorted(o.position for o in outcomes) == list(range(12))
-        (failure,) = ledger.failures()
+        (failure,) = study_file.failures()
     assert failure.position == 5
     assert str(failure.error).startswith("3 workers died while running it.")
     assert len(list(tmp_path.glob("5.*"))) == 3
@@ -97,21 +97,21 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
 
 
 def test_a_cluster_gives_the_same_table(tmp_path: Path, dask: Dask) -> None:
-    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
-        list(conduct(ledger, scheduler=dask.address))
-        assert table_of(ledger) == inline(tmp_path)
+    with StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file:
+        list(conduct(study_file, scheduler=dask.address))
+        assert table_of(study_file) == inline(tmp_path)
 
 
 def test_a_worker_killed_midway_loses_nothing(tmp_path: Path, dask: Dask) -> None:
     killed = []
-    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
-        for number, _ in enumerate(conduct(ledger, scheduler=dask.address)):
+    with StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file:
+        for number, _ in enumerate(conduct(study_file, scheduler=dask.address)):
             if number == 20:
                 for process in psutil.Process(dask.workers[0].pid).children(recursive=True):
                     process.kill()
                     killed.append(process.pid)
-        assert ledger.failures() == []
-        assert table_of(ledger) == inline(tmp_path)
+        assert study_file.failures() == []
+        assert table_of(study_file) == inline(tmp_path)
     assert killed
 
 
@@ -122,15 +122,15 @@ def test_workers_that_can_not_find_the_task_stop_the_study(
     monkeypatch.syspath_prepend(str(tmp_path))
     study = define("s", "only_here:task", [{}], range(3))
     with (
-        Ledger.open(tmp_path / "s.sqlite", study) as ledger,
+        StudyFile.open(tmp_path / "s.sqlite", study) as study_file,
         pytest.raises(CrewError, match=r"the workers can't run only_here:task: .*No module named"),
     ):
-        list(conduct(ledger, scheduler=dask.address))
+        list(conduct(study_file, scheduler=dask.address))
 
 
 def test_a_scheduler_that_falls_silent_midway_is_told(tmp_path: Path, dask: Dask) -> None:
-    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
-        outcomes = conduct(ledger, scheduler=dask.address, patience=3.0)
+    with StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file:
+        outcomes = conduct(study_file, scheduler=dask.address, patience=3.0)
         next(outcomes)
         dask.scheduler.send_signal(signal.SIGSTOP)
         try:
@@ -138,22 +138,22 @@ def test_a_scheduler_that_falls_silent_midway_is_told(tmp_path: Path, dask: Dask
                 list(outcomes)
         finally:
             dask.scheduler.send_signal(signal.SIGCONT)
-        assert ledger.done >= 1
+        assert study_file.done >= 1
 
 
 def test_a_scheduler_that_dies_midway_is_told_and_what_was_done_is_kept(
     tmp_path: Path, dask: Dask
 ) -> None:
-    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
-        outcomes = conduct(ledger, scheduler=dask.address)
+    with StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file:
+        outcomes = conduct(study_file, scheduler=dask.address)
         kept = [next(outcomes) for _ in range(5)]
         dask.scheduler.kill()
         with pytest.raises(CrewError, match="the scheduler"):
             kept.extend(outcomes)
-        assert ledger.done == 80 - len(ledger.left()) >= 5
-        rest = list(conduct(ledger, workers=0))
+        assert study_file.done == 80 - len(study_file.left()) >= 5
+        rest = list(conduct(study_file, workers=0))
         assert len(kept) + len(rest) >= 80
-        assert table_of(ledger) == inline(tmp_path)
+        assert table_of(study_file) == inline(tmp_path)
 
 
 def test_a_scheduler_that_does_not_answer_is_named_in_time(
@@ -166,10 +166,10 @@ def test_a_scheduler_that_does_not_answer_is_named_in_time(
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
         with (
-            Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger,
+            StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file,
             pytest.raises(CrewError, match=f"no scheduler answers at {address} within 1 s"),
         ):
-            list(conduct(ledger, scheduler=address))
+            list(conduct(study_file, scheduler=address))
         assert time.monotonic() - began < 10.0
 
 
@@ -204,12 +204,12 @@ def test_without_dask_the_message_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
+    with StudyFile.open(tmp_path / "s.sqlite", NAPS) as study_file:
         with pytest.raises(MissingExtraError, match=r"pip install 'homeward\[cluster\]'"):
-            next(conduct(ledger, workers=2))
+            next(conduct(study_file, workers=2))
         with pytest.raises(MissingExtraError, match=r"pip install 'homeward\[cluster\]'"):
-            next(conduct(ledger, scheduler="tcp://127.0.0.1:1"))
-        next(conduct(ledger, workers=0))
+            next(conduct(study_file, scheduler="tcp://127.0.0.1:1"))
+        next(conduct(study_file, workers=0))
 
 
 def test_the_process_itself_has_one_slot() -> None:

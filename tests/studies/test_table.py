@@ -10,9 +10,9 @@ import pytest
 
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.studies import (
-    Ledger,
-    Outcome,
+    StudyFile,
     Table,
+    TaskOutcome,
     check_table,
     define,
     table_of,
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 STUDY = define("s", "x:y", [{"a": 1, "where": [1, 2]}, {"a": 2, "b": None}], [5, 6])
 OUTCOMES = [
-    Outcome(3, {"late": True, "value": 1 / 3}, None, 0.0),
-    Outcome(0, {"value": 0.1, "note": 'a "b", c'}, None, 0.0),
-    Outcome(2, None, "error", 0.0),
+    TaskOutcome(3, {"late": True, "value": 1 / 3}, None, 0.0),
+    TaskOutcome(0, {"value": 0.1, "note": 'a "b", c'}, None, 0.0),
+    TaskOutcome(2, None, "error", 0.0),
 ]
 COLUMNS = ("a", "where", "b", "seed", "value", "note", "late")
 ROWS = (
@@ -39,10 +39,10 @@ ROWS = (
 def test_the_table_is_the_same_in_whatever_order_rows_came(
     tmp_path: Path, order: list[int]
 ) -> None:
-    with Ledger.open(tmp_path / "s.sqlite", STUDY) as ledger:
+    with StudyFile.open(tmp_path / "s.sqlite", STUDY) as study_file:
         for i in order:
-            ledger.record([OUTCOMES[i]])
-        table = table_of(ledger)
+            study_file.record([OUTCOMES[i]])
+        table = table_of(study_file)
     assert table == Table(COLUMNS, ROWS)
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from homeward.errors import InvalidInputError
 from homeward.terrain import crossings as module
 from homeward.terrain import synthetic_mars
-from homeward.terrain.crossings import Vehicle, find_crossings
+from homeward.terrain.crossings import DrivingLimits, find_crossings
 from lab.check.ground import follow
 
-ROVER = Vehicle(20.0, 30.0, 20.0, 2.0)
+ROVER = DrivingLimits(20.0, 30.0, 20.0, 2.0)
 
 
 def flat(rows: int, columns: int) -> np.ndarray:
@@ -39,13 +39,13 @@ def test_a_steady_slope_is_climbed_below_the_limit_and_not_above_it() -> None:
     for degrees, expected in ((19.0, True), (21.0, False)):
         rising = np.tan(np.radians(degrees)) * np.arange(30.0)
         ground = np.broadcast_to(-rising[:, None], (30, 30))  # higher in the north
-        found = find_crossings(ground, (1.0, 1.0), (10, 10), Vehicle(20.0, 30.0, 10.0, 2.0))
+        found = find_crossings(ground, (1.0, 1.0), (10, 10), DrivingLimits(20.0, 30.0, 10.0, 2.0))
         assert works(found, 4, 1) is expected
 
 
 def test_a_slope_beyond_the_limit_is_climbed_in_zigzag() -> None:
     ground = np.broadcast_to(np.tan(np.radians(25.0)) * -np.arange(40.0)[:, None], (40, 20))
-    found = find_crossings(ground, (1.0, 1.0), (20, 20), Vehicle(20.0, 30.0, 20.0, 2.0))
+    found = find_crossings(ground, (1.0, 1.0), (20, 20), DrivingLimits(20.0, 30.0, 20.0, 2.0))
     assert works(found, 1, 1)
     up, aside = np.diff(found.way(1, 1), axis=0).T
     assert aside[up < 0].all()  # no step straight up
@@ -54,11 +54,11 @@ def test_a_slope_beyond_the_limit_is_climbed_in_zigzag() -> None:
 def test_a_side_slope_is_limited_by_roll() -> None:
     ground = np.broadcast_to(np.tan(np.radians(25.0)) * np.arange(30.0), (30, 30))
     north, east = 1, 3
-    tilted = find_crossings(ground, (1.0, 1.0), (10, 10), Vehicle(30.0, 30.0, 10.0, 2.0))
+    tilted = find_crossings(ground, (1.0, 1.0), (10, 10), DrivingLimits(30.0, 30.0, 10.0, 2.0))
     assert not works(tilted, 4, north)
     assert works(tilted, 4, east)
     assert works(
-        find_crossings(ground, (1.0, 1.0), (10, 10), Vehicle(30.0, 30.0, 26.0, 2.0)), 4, north
+        find_crossings(ground, (1.0, 1.0), (10, 10), DrivingLimits(30.0, 30.0, 26.0, 2.0)), 4, north
     )
 
 
@@ -77,7 +77,7 @@ def test_a_rock_is_driven_around_and_a_wall_is_not() -> None:
 def test_missing_data_is_never_touched_by_a_wheel_and_corners_are_not_cut() -> None:
     ground = flat(20, 20)
     ground[9, 10] = np.nan  # beside the corner where four cells meet
-    found = find_crossings(ground, (1.0, 1.0), (10, 10), Vehicle(20.0, 20.0, 20.0, 1.0))
+    found = find_crossings(ground, (1.0, 1.0), (10, 10), DrivingLimits(20.0, 20.0, 20.0, 1.0))
     assert not works(found, 0, 4)
     assert works(found, 0, 3)
     way = found.way(0, 3)
@@ -87,14 +87,14 @@ def test_missing_data_is_never_touched_by_a_wheel_and_corners_are_not_cut() -> N
 def test_a_longer_wheelbase_bridges_small_rocks() -> None:
     ground = flat(24, 48)
     ground[::3, ::3] = 0.3
-    short = find_crossings(ground, (0.5, 0.5), (24, 24), Vehicle(15.0, 15.0, 15.0, 0.5))
-    long = find_crossings(ground, (0.5, 0.5), (24, 24), Vehicle(15.0, 15.0, 15.0, 3.0))
+    short = find_crossings(ground, (0.5, 0.5), (24, 24), DrivingLimits(15.0, 15.0, 15.0, 0.5))
+    long = find_crossings(ground, (0.5, 0.5), (24, 24), DrivingLimits(15.0, 15.0, 15.0, 3.0))
     assert not works(short, 0, 3)
     assert works(long, 0, 3)
 
 
 def test_cells_of_one_pixel_are_crossed_from_centre_to_centre() -> None:
-    found = find_crossings(flat(5, 5), (1.0, 1.0), (1, 1), Vehicle(20.0, 20.0, 20.0, 1.0))
+    found = find_crossings(flat(5, 5), (1.0, 1.0), (1, 1), DrivingLimits(20.0, 20.0, 20.0, 1.0))
     assert works(found, 12, 3)
     assert found.way(12, 3).tolist() == [[2, 2], [2, 3]]
 
@@ -124,7 +124,7 @@ def test_no_way_breaks_a_limit_under_the_wheels(
     heights = synthetic_mars(seed, 48, 60, 1.0).heights + rng.normal(0.0, 0.05, (48, 60))
     heights[rng.random(heights.shape) < 0.01] = np.nan
     found = find_crossings(
-        heights, (1.0, 1.0), (cell, cell), Vehicle(climb, descend, roll, wheelbase)
+        heights, (1.0, 1.0), (cell, cell), DrivingLimits(climb, descend, roll, wheelbase)
     )
     possible = np.argwhere(np.minimum(found.up, found.down) >= 0.0)
     for state, action in possible[rng.permutation(len(possible))[:25]]:
@@ -172,4 +172,4 @@ def test_a_move_without_a_way_has_none() -> None:
 )
 def test_a_vehicle_without_sense_is_refused(limits: tuple[float, float, float, float]) -> None:
     with pytest.raises(InvalidInputError):
-        Vehicle(*limits)
+        DrivingLimits(*limits)

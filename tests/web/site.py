@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import uvicorn
 
-from homeward.web.app import Limits, Server
+from homeward.web.app import Server, ServerSettings
 from homeward.web.guard import Guard
 from homeward.web.serving import bind
 
@@ -81,7 +81,7 @@ def serving(
     """Serve a folder for a while."""
     listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = Server(root, Limits(**limits), static or root / "no static")
+    server = Server(root, ServerSettings(**limits), static or root / "no static")
     app = Guard(server.app(), "127.0.0.1", token)
     options: dict[str, Any] = {"log_config": None, "ws": "none", "lifespan": "on"}
     config = uvicorn.Config(app, timeout_graceful_shutdown=1, access_log=False, **options)

@@ -389,7 +389,7 @@ def test_so_many_runs_wait_and_so_many_bytes(tmp_path: Path) -> None:
         jobs.max_queued = 1
         await jobs.start("a")
         await jobs.start("b")
-        with pytest.raises(RefusalError, match="1 may wait") as refusal:
+        with pytest.raises(RefusalError, match="the maximum is 1") as refusal:
             await jobs.start("c")
         assert refusal.value.status == 507
         jobs.max_queued = 5

@@ -44,10 +44,10 @@ class RandomAction(Forgetful):
 
 
 class NearestFrontier(Forgetful):
-    """Goes to the nearest place with something new (Yamauchi 1997), by likely moves.
+    """Goes to the nearest frontier (Yamauchi 1997) by the most likely outcome of each action.
 
-    Something new is an unseen square beside a square on a map that is uncovered, and a state that
-    was not visited elsewhere. A step costs the expected number of attempts. The way back does not
+    On a map that is uncovered, a frontier is a square next to an unseen square. Elsewhere it is a
+    state that was not visited. A step costs the expected number of attempts. The way back does not
     matter.
     """
 
@@ -72,7 +72,7 @@ class NearestFrontier(Forgetful):
 
 
 def frontier_of(belief: Any) -> BoolArray:
-    """Return the mask [S] of the states in which there is something new."""
+    """Return the mask [S] of the frontier states."""
     if hasattr(belief, "uncovers"):  # a map: a square beside an unseen one
         seen, (rows, columns) = belief.seen, belief.shape
         dark = np.pad(~seen.reshape(rows, columns), 1)

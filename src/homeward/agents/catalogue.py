@@ -52,10 +52,10 @@ def shipped() -> dict[str, PlanningAgent | ActingAgent]:
 
 def register_agent(name: str, agent: Any) -> None:
     """Register an agent in this process; raise if the name is already in use."""
-    if ":" in name or _REGISTERED.get(name, agent) is not agent:
-        raise InvalidInputError(f"an agent can't be named {name!r}")
-    if name in shipped() or name in installed_agents():
-        raise InvalidInputError(f"another agent is already named {name}")
+    if ":" in name:
+        raise InvalidInputError(f"the name of an agent is {name!r}, expected one without a colon")
+    if name in shipped() or name in installed_agents() or _REGISTERED.get(name, agent) is not agent:
+        raise InvalidInputError(f"another agent is already named {name}: choose another name")
     _entry(name, agent)
     _REGISTERED[name] = agent
 

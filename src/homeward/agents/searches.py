@@ -1,4 +1,4 @@
-"""Simpler searches than ours for the next proposal, with the same certificates."""
+"""Simple searches for the next proposal, as baselines; certificates are those of the default."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.bonuses import Looks
+from homeward.planning.gain_search import Shares, gain_at, search_outward
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import Shares, gain_at, search_outward
 from homeward.planning.rate import RateSearch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class BestRate(RateSearch):
 class Nearest(RateSearch):
     """Proposes the nearest cell with a safe return that was not visited yet.
 
-    Where a look gains only once, that is the nearest cell from which something is unseen.
+    If each look gains only once, that is the nearest cell from which an unseen cell is visible.
     """
 
     def best(self, view: View) -> Proposal | None:

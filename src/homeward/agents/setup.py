@@ -40,7 +40,7 @@ class PlanningAgent:
     bonus
         What it wants to see; None for the bonus of the problem.
     search
-        Makes another search than ours for the next proposal; None for ours.
+        Makes the search for the next proposal; None for the default search.
     """
 
     paper: bool = False
@@ -89,7 +89,7 @@ class PlanningAgent:
             ours = explorer.guide.search
             if not isinstance(ours, RateSearch):
                 raise InvalidProblemError(
-                    "another search than ours needs moves that work or stay, and no rewards"
+                    "an agent with its own search needs a move-or-stay model without rewards"
                 )
             explorer.guide.search = self.search(ours.task)
         return explorer

@@ -1,3 +1,5 @@
+from .categorical_heights import HeightBelief as HeightBelief
+from .categorical_heights import Reveal as Reveal
 from .corrections import Correction as Correction
 from .corrections import Corrections as Corrections
 from .covariance import Matern as Matern
@@ -9,8 +11,6 @@ from .finite import FiniteBelief as FiniteBelief
 from .heights import Heights as Heights
 from .heights import TerrainBelief as TerrainBelief
 from .heights import entropy_reduction as entropy_reduction
-from .levels import HeightBelief as HeightBelief
-from .levels import Reveal as Reveal
 from .observations import Likelihood as Likelihood
 from .observations import Rows as Rows
 from .observations import Sensor as Sensor

@@ -95,7 +95,9 @@ def move_bounds(
     Moves are state · A + action, ascending.
     """
     if len(attempts) >= MAX_ATTEMPTS:
-        raise InvalidBeliefError(f"{len(attempts)} attempts are too many: the doubts add up")
+        raise InvalidBeliefError(
+            f"{len(attempts)} attempted moves, expected fewer than {MAX_ATTEMPTS:,}"
+        )
     lesson = _height_bounds(informative, attempts, dest, ground)
     moves = kernels.moves_at(lesson.parts.cells, ground.rows, ground.columns)
     state, action = np.divmod(moves, len(STEPS))

@@ -1,6 +1,6 @@
 """Attempted moves on normal heights: outcomes as constraints, and samples that agree with them.
 
-Given the heights, a move works surely or never: it works if −descend ≤ h[end] − h[start] ≤ climb.
+Given the heights, a move always or never works: it works if −descend ≤ h[end] − h[start] ≤ climb.
 So one attempt shows whether it works. Given the measurements, heights are independent and normal.
 Given the outcomes too, they follow the same distribution restricted to the heights that agree.
 

@@ -41,7 +41,7 @@ class Corrections:
     kind : The theorem
     returning : [S, A] ≤ 0, for the undiscounted return
     exploring : [S, A] ≤ 0, for the discounted exploration
-    work_or_never : Whether in each world every move works surely or never
+    work_or_never : Whether in each world every move always or never works
     likely : [S, A] upper bound on Pr(P > 0) if the mean model has only lower bounds; else None
     """
 
@@ -88,14 +88,14 @@ def changes_state(dest: IntArray) -> BoolArray:
 
 
 def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
-    """Return Pr(P = 0) = 1 − p [S, A] for moves that work surely or never in each world."""
+    """Return Pr(P = 0) = 1 − p [S, A] for moves that in each world always or never work."""
     return np.where(changes_state(dest), 1.0 - success, 0.0)
 
 
 def moves_corrections(
     dest: IntArray, low: FloatArray, high: FloatArray, discount: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (returning, exploring) [S, A] for moves that work surely or never in each world.
+    """Return (returning, exploring) [S, A] for moves that in each world always or never work.
 
     They are −p(1−p) and −(2−γ)p(1−p) if p is known: low = high = p. Otherwise low ≤ p ≤ high, each
     [S, A], and the model uses `low` instead of p. Then −E[|P − low| f(P)] =
@@ -137,7 +137,7 @@ def blocked_random_moves(dest: IntArray, success: FloatArray, weights: FloatArra
 def stay_moves(
     dest: IntArray, success: FloatArray, likely: FloatArray, discount: float
 ) -> FloatArray:
-    """Return the correction [S, A] of staying inside a set, for moves that work surely or never.
+    """Return the correction [S, A] of staying inside a set, for moves that always or never work.
 
     It is −(1 − γ)(1 − p)·Pr(P = 1), computed with `success` ≤ p and `likely` ≥ Pr(P = 1). These two
     differ if the mean model has only lower bounds on p.

@@ -127,7 +127,7 @@ class KernelFit:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Standardised residuals of height differences, summed up.
+    """Summary of the standardised residuals of height differences.
 
     Attributes
     ----------
@@ -169,7 +169,9 @@ def fit_kernel(
     """
     at, values = _measured(cells, heights, shape)
     if len(at) < 5:
-        raise InvalidBeliefError(f"{len(at)} measured cells are too few to fit a kernel")
+        raise InvalidBeliefError(
+            f"{len(at)} measured cells are too few to fit a kernel: expected 5 or more"
+        )
     if len(at) > MAX_FIT_CELLS:
         chosen = np.linspace(0, len(at) - 1, MAX_FIT_CELLS).astype(np.intp)
         at, values = at[chosen], values[chosen]

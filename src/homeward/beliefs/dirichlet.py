@@ -6,13 +6,13 @@ that is independent of the other kinds. With one kind per state-action, these ar
 independent rows. State-actions of the same kind are tied: an observation of one informs all of
 them, so an explorer can predict transitions in states that it has not visited.
 
-Outcomes of a state-action that lead to the same state, as where walls block several of them, are
-added: the probability of their state is the sum of theirs, whose distribution is Beta. So the mean
-and the correction are exact. If outcomes fall together in all state-actions of a kind, they are
-merged into one, and the update is exact too. If they fall together in some of them only, an
-observation there does not determine one outcome of the kind, and the posterior would not be
-Dirichlet. What happens in these state-actions is then not counted, whatever it is. The belief knows
-less than it could, and is the exact posterior of what was counted.
+Several outcomes of a state-action may lead to the same state, for instance if walls block them. The
+probability of that state is then the sum of theirs, and its distribution is Beta, so the mean and
+the correction are exact. If these outcomes coincide in all state-actions of a kind, they are merged
+into one, and the update is exact too. If they coincide only in some of them, an observation there
+does not determine the outcome, and the posterior would not be Dirichlet. Transitions of these
+state-actions are then never counted. The belief knows less than it could, and is the exact
+posterior of what was counted.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class DirichletBelief:
         return per_row
 
     def _together(self, label: IntArray, rows: BoolArray, leads: BoolArray) -> FloatArray:
-        """Return σ [n] of the n `rows` [S, A] in which outcomes fall together.
+        """Return σ [n] of the n `rows` [S, A] in which outcomes coincide.
 
         `label` [n, O] is the first outcome with the same target; `leads` [n, O] excludes ends.
         """
@@ -179,9 +179,8 @@ class DirichletBelief:
     def update(self, observation: Visit | Transition | Sequence[Visit | Transition]) -> Self:
         """Return the belief after a visit, or after a transition that is counted for its kind.
 
-        Where some outcomes of a state-action lead to the same state, and do not in others of its
-        kind, a transition does not tell the outcome, so it is not counted. Several observations
-        may be given as a tuple or list.
+        A transition is not counted if it does not determine the outcome (see the module docstring).
+        Several observations may be given as a tuple or list.
         """
         visited = self.visited.copy()
         states, actions = self.kinds.shape
@@ -246,7 +245,7 @@ def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
 
 
 def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
-    """Return concentrations [C, O]; outcomes that fall together in all of a kind's rows are merged.
+    """Return concentrations [C, O]; outcomes that coincide in all rows of a kind are merged.
 
     The first of them gets the sum of the concentrations, the others get 0.
     """

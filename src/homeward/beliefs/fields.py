@@ -11,13 +11,12 @@ between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Co
 changed after they are written. So beliefs before and after an update share them, and both stay
 valid; a second update of the same belief copies.
 
-**Repeated measurements.** A cell is measured for the second time: the measurement waits until, with
-others of that cell that wait, it would reduce the variance of its height by the factor `FOLD`. Then
-they are taken in as one, which is exact. So the columns of a cell grow with the logarithm of its
-precision only.
-What waits is not part of the belief. Which measurements wait depends on variances alone, not on
-measured heights, so the measurements taken in after each step contain those of the step before,
-and all proofs about the course of a run hold for them.
+**Repeated measurements.** A second measurement of a cell waits. Once the waiting measurements of a
+cell would together reduce the variance of its height by the factor `FOLD`, they are used as one,
+which is exact. So the number of columns of a cell grows only with the logarithm of its precision.
+Waiting measurements are not part of the belief. Which ones wait depends on variances alone, not on
+measured heights. So the measurements used after each step include those used before it, and all
+proofs about the course of a run hold for them.
 
 **What is proven.** A move works if the height difference of its ends is within limits. That
 difference is normal given the measurements, so its probability is exact. Outcomes W of attempted
@@ -175,7 +174,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
     _columns, _count : W, of which this version has the first `_count` columns
     _precision, _weighted : [S] Σ 1/v and Σ y/v over the measurements y of each cell
-    _waiting : [2, S] the same of the measurements that are not taken in yet
+    _waiting : [2, S] the same for the measurements that still wait
     """
 
     shape: tuple[int, int]
@@ -281,7 +280,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _table(self) -> FloatArray:
-        """Prior covariance [R, C] by rows and columns away; only for a Matérn kernel."""
+        """Prior covariance [R, C] by distance in rows and columns, for a Matérn kernel."""
         assert isinstance(self.kernel, Matern)
         (rows, columns), (tall, wide) = self.shape, self.size
         return self.kernel.covariance(
@@ -347,7 +346,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def calibration(self) -> Calibration:
         """Judge a Matérn kernel by the heights of the `MAX_JUDGED` best known measured cells."""
         if not isinstance(self.kernel, Matern):
-            raise InvalidBeliefError("a given covariance can't be judged, only a Matérn kernel")
+            raise InvalidBeliefError(
+                "only a Matérn kernel can be calibrated, not a given covariance"
+            )
         cells = np.flatnonzero(self._precision)
         cells = np.sort(cells[np.argsort(-self._precision[cells], kind="stable")[:MAX_JUDGED]])
         errors = 1.0 / self._precision[cells]
@@ -384,7 +385,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         return new
 
     def _learn(self, seen: Heights) -> None:
-        """Condition this new version on measured heights; leave out what has to wait."""
+        """Condition this new version on measured heights, except those that have to wait."""
         floor = np.maximum(self.variance, self.least_variance)
         seen.posterior(self.blocked, self.height, floor)  # raises if they are invalid
         self.__dict__["looked"] = self._looked_after(seen)
@@ -487,7 +488,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _torus(self) -> FloatArray | None:
-        """Amplitudes [N, M] of the waves on a torus that contains the map; None without one.
+        """Amplitudes [N, M] of the waves on a torus that contains the map; None if no torus works.
 
         The covariance matrix of a stationary field on a torus is circulant, so that waves are
         independent. Not every kernel is positive definite on a torus; a larger one is tried then.

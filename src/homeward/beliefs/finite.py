@@ -170,7 +170,7 @@ class FiniteBelief:
 
     @property
     def moves_work_or_never(self) -> bool:
-        """Whether every move works surely or never in each possible world."""
+        """Whether every move always or never works in each possible world."""
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False

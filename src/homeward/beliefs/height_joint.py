@@ -55,7 +55,7 @@ NUDGE = 2.0**-47
 
 
 class Bins(NamedTuple):
-    """The standard normal distribution on grids of 512, 256, 128, 64 and 32 bins a unit."""
+    """The standard normal distribution on grids of 512, 256, 128, 64 and 32 bins per unit."""
 
     mass: FloatArray  # [5, n] of each bin
     place: FloatArray  # [5, n] mean place in each bin, from 0 to 1
@@ -130,10 +130,11 @@ def _pairs(
     likely: FloatArray,
     apart: BoolArray,
 ) -> tuple[IntArray, FloatArray, FloatArray, float, float, float]:
-    """Return the pairs of cells [n] with doubtful moves among some, in ascending order.
+    """Return the pairs of cells [n], ascending, between which one of the moves is doubtful.
 
     A pair of cells s < t is the number s·S + t. Also returns the window [n, 2] of its rise, its
-    risk [n], the risk of the moves of no pair, that of all moves, and the least upper bound.
+    risk [n], the risk of moves that are in no pair, the risk of all moves, and the smallest upper
+    bound.
     """
     edges, size, most, left, total = len(states), len(ground.height), 1.0, 0.0, 0.0
     keys = np.empty(edges, np.int64)
@@ -276,7 +277,7 @@ def _between(u: float, v: float, t: float) -> float:
 
 @njit(cache=True)
 def _masses(g: FloatArray, grid: int, bins: Bins, mass: FloatArray) -> None:
-    """Write lower bounds [n] on the mass of φ·g in each bin; `g` [n + 1] is at its ends."""
+    """Write lower bounds [n] on the mass of φ·g in each bin; `g` [n + 1] is given at the ends."""
     for k in range(len(mass)):
         mass[k] = bins.mass[grid, k] * _between(g[k], g[k + 1], bins.place[grid, k])
 

@@ -72,8 +72,8 @@ def chance(near: float, far: float) -> float:
 def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float, float]:
     """Return near and far of a move.
 
-    ``rise`` [m] is its mean, ``per`` 1/(√2 standard deviations); ``climb`` and ``descend`` [m] are
-    the limits.
+    ``rise`` is the mean rise in m, and ``per`` is 1/(√2 standard deviations). ``climb`` and
+    ``descend`` are the limits in m.
     """
     return per * max(-descend - rise, rise - climb), per * max(climb - rise, descend + rise)
 
@@ -82,7 +82,7 @@ def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float
 def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
     """Write the success probabilities of the pairs that are computed from one row of cells.
 
-    The limits of a direction come first, in a loop that the compiler can vectorise.
+    For each direction, a first loop computes all limits, so that the compiler can vectorise it.
     """
     rows, columns, height, variance, blocked, climb, descend = ground
     found = np.empty((4, columns))
@@ -160,9 +160,9 @@ def learn(
     variance: FloatArray,
     told: FloatArray,
 ) -> tuple[int, int]:
-    """Write the heights and variances of measured cells [n] after measurements into `told` [2, n].
+    """Write the posterior heights and variances of measured cells [n] to `told` [2, n].
 
-    ``height`` and ``variance`` [S] are those before. Return the first fault and the index of its
+    ``height`` and ``variance`` [S] are the prior ones. Return the first fault and the index of its
     measurement, or FINE and −1.
     """
     twice = np.zeros(len(cells), np.bool_)

@@ -1,11 +1,11 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
 A move to one of eight neighbours works if the rise between the cells is between two limits. By
-default they are the slopes between the cells' centres. Given the heights, a move works surely or
-never. No move leads into or out of a blocked cell. Measurements are normal around the true height,
+default they are the slopes between the cells' centres. Given the heights, a move always or never
+works. No move leads into or out of a blocked cell. Measurements are normal around the true height,
 so updates are Kalman updates.
 
-An attempted move is known from then on: it works surely or never. Its effect on other moves is
+An attempted move is known from then on: it always or never works. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
 
 Beliefs share their arrays (`homeward.shared`). After an update only measured cells and the moves at
@@ -119,7 +119,7 @@ class Chances(NamedTuple):
 
 
 class SlopeBelief:
-    """Moves to neighbouring cells that work surely or never, by the slopes between heights.
+    """Moves to neighbouring cells; the slope decides whether a move always or never works.
 
     Subclasses are dataclasses with these fields. They give bounds on the success of moves.
     """
@@ -250,7 +250,7 @@ class SlopeBelief:
         return frozen(1.0 - self.success_bounds()[0])
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] for which there are only bounds, and the lower ones [m].
+        """Return the moves [m] without an exact probability, and lower bounds [m] on blocking.
 
         Moves are state · A + action, ascending.
         """
@@ -311,7 +311,7 @@ class SlopeBelief:
         return attempts
 
     def _looked_after(self, seen: Heights) -> BoolArray:
-        """Return the cells [S] from which was measured, after one more measurement."""
+        """Return the mask [S] of cells that measurements were made from, after one more."""
         if not len(seen.cells):
             return self.looked
         looked = self.looked.copy()
@@ -347,7 +347,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
-    looked : [S] cells from which was measured: those measured with the least error at once
+    looked : [S] cells that measurements were made from: in each observation, the most precise ones
     limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
         slopes between the cells' centres by default
     """
@@ -430,7 +430,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return found
 
     def _all_chances(self) -> Chances:
-        """Return the bounds from nothing."""
+        """Compute all bounds from scratch."""
         success, ground = np.ones((len(self.blocked), len(STEPS))), self.ground
         if success.size >= PARALLEL_SIZE:
             kernels.fill(ground, success)
@@ -499,7 +499,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
     @cached_property
     def _doubt(self) -> FloatArray:
-        """Probability [n] of the opposite outcome of each attempted move, by measurements alone."""
+        """Probability [n] of the opposite outcome of each attempt, given the measurements alone."""
         doubt = np.empty(len(self.attempts))
         if len(doubt):
             kernels.doubts(self._edges, self.height, self.variance, doubt)
@@ -538,7 +538,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
     @property
     def ground(self) -> kernels.Ground:
-        """Heights and variances by measurements alone, and the limits of every move."""
+        """Heights and variances given the measurements alone, and the limits of every move."""
         drop, rise = self._limits
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)

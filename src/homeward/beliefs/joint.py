@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.beliefs.categorical_heights import HeightBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.height_joint import BINS, height_sets
 from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.level_joint import level_sets
-from homeward.beliefs.levels import HeightBelief
 from homeward.beliefs.pairs import failure_bound
 from homeward.models import Moves
 
@@ -120,9 +120,9 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
 
 
 def lost_by_adding(belief: Any, sets: MoveSets) -> float:
-    """Return how much less likely the second of two sets works together than the first, at most.
+    """Return an upper bound on Pr(all moves of set 0 work) − Pr(all moves of set 1 work).
 
-    The second one may lack moves of the first.
+    Set 1 need not contain all moves of set 0.
     """
     if not isinstance(belief, CorrelatedTerrainBelief):
         found = work_together(belief, sets)

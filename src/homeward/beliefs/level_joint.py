@@ -125,8 +125,8 @@ def _together(
 def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray, climb: int) -> float:
     """Return the sum over all heights, or −1 if that takes too large a table.
 
-    ``near[i]`` are earlier squares j that are restricted together with i; of its `flags`, 1 asks
-    for h_i ≤ h_j + climb and 2 for h_j ≤ h_i + climb.
+    ``near[i]`` are the earlier squares j that share a restriction with i. In its `flags`, bit 1
+    requires h_i ≤ h_j + climb, and bit 2 requires h_j ≤ h_i + climb.
     """
     count, top = unary.shape
     last = np.arange(count)

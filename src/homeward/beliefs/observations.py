@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Learner(Protocol):
-    """What learns from observations: a belief."""
+    """Anything that learns from observations, such as a belief."""
 
     def update(self, observation: Any) -> Self:
-        """Return what it is after an observation."""
+        """Return the learner after an observation."""
 
 
 Learning = TypeVar("Learning", bound=Learner)
@@ -49,7 +49,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def of(cls, model: Model) -> Labels:
-        """Return those of a model."""
+        """Return the sizes and names of a model."""
         return cls(model.states, model.actions, model.state_names, model.action_names)
 
     def state(self, given: int | str, what: str) -> int:

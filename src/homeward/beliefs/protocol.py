@@ -55,7 +55,7 @@ class SureMoves(Protocol):
 
     @property
     def moves_work_or_never(self) -> bool:
-        """Whether in each world every move to another state works surely or never."""
+        """Whether in each world every move to another state always or never works."""
 
 
 @runtime_checkable

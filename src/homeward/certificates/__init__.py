@@ -3,7 +3,7 @@
 from homeward.certificates.archive import load_plan, save_plan, save_stored
 from homeward.certificates.certificate import certify
 from homeward.certificates.codecs import Codec, register_codec
-from homeward.certificates.sampling import Sampled
+from homeward.certificates.sampling import SampledEstimate
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, RunVerdict, ValueVerdict
 
@@ -12,7 +12,7 @@ __all__ = [
     "ClaimVerdict",
     "Codec",
     "RunVerdict",
-    "Sampled",
+    "SampledEstimate",
     "StoredPlan",
     "ValueVerdict",
     "certify",

@@ -9,17 +9,17 @@ given the observations before the step. A change from E to E' lowers Y by at mos
   never works);
 - (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
   the smallest possible Y'. Without a path home in E or E', the respective term is 0;
-- Y − Y' itself, where the belief gives the probability that edges work together (`joint`), or the
-  first sum less the probabilities that a new edge and the one after it never work, where it gives
-  those.
+- Y − Y' itself, where the belief gives the probability that edges work together (`joint_check`), or
+  the first sum less the probabilities that a new edge and the one after it never work, where it
+  gives those.
 
 The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
 
-Where a way home is limited, only first attempts count, and after each step its edges use no more
-than is left: of steps for the return, and of the amounts that the whole run may use, what the
-attempts so far have not used. After a failed attempt of the held way itself, which has been paid
-for, the limits count again from the next step on.
+If a way home is limited, only the first attempt of each edge counts. After each step, the edges of
+the way home must fit into what is left: the steps allowed for the return, and of each amount that
+the whole run may use, what earlier attempts have not used. A failed attempt of an edge of the held
+way has been paid for; after it, the limits are checked again from the next step on.
 
 The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
 and a lower bound on b in the maximum.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
-from homeward.certificates.joint import added_risk, together
+from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -193,7 +193,7 @@ class _Account:
     def _check_use(
         self, step: Any, k: int, before: list[Edge] | None, after: list[Edge] | None
     ) -> None:
-        """Check what was used by the step, and with it what the path home `after` it uses."""
+        """Check the amounts that the step used, plus those that the path home `after` it uses."""
         if not self.claim.allowances:
             return
         works = step.next_state != step.state
@@ -230,7 +230,7 @@ class _Account:
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
     def _works(self, way: IntArray, edges: EdgeRisks, belief: Any) -> tuple[float, float] | None:
-        """Return bounds on the probability that all edges of a set [S] work; None without any."""
+        """Return bounds on the probability that all edges of a set [S] work; None if unknown."""
         if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)

@@ -2,7 +2,7 @@
 
 - ``correction``: the corrected total on the mean model (`arithmetic`);
 - ``exact``: the policies in every world of a finite belief (`policy_values`);
-- ``path``: the probability that all moves along the way work (`joint`).
+- ``path``: the probability that all moves along the way work (`joint_check`).
 
 A claim by an evaluator that its belief does not allow is worth only its corrected bound.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
-from homeward.certificates.joint import path_total
+from homeward.certificates.joint_check import path_total
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 
 if TYPE_CHECKING:

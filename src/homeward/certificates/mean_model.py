@@ -7,7 +7,7 @@ f(P) = (1 − γ)/(1 − γ + γP), the corrections are:
 - general: Σ_t E[min(0, P[t] − p[t])], for any model;
 - on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
   −p·Pr(P = 0) for returning, −E[|P − p| f(P)] for exploring, and half of the latter for staying
-  inside a set. If every move works surely or never in each world, staying has −(1 − γ)p(1 − p).
+  inside a set. If in each world every move always or never works, staying has −(1 − γ)p(1 − p).
 
 An entry of a Dirichlet row is X ~ Beta(a, b) with mean μ, and
 E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is the regularised
@@ -51,7 +51,7 @@ MIN_NORMAL_CONCENTRATION = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class UncertainGraph:
     """A move-or-stay graph in which P, the probability that a move works, is random."""
 
     dest: IntArray  # [S, A] destinations
@@ -96,7 +96,7 @@ class MeanModel:
     ending: FloatArray  # [S·A] mean probability that the process ends
     reward: FloatArray  # [S, A] mean reward; −inf if an action can't be chosen
     general: FloatArray  # [S, A] Theorem 2's σ
-    graph: Graph | None  # the graph if the worlds are move-or-stay; else None
+    graph: UncertainGraph | None  # the graph if the worlds are move-or-stay; else None
     paid: tuple[float, float]  # the least and the greatest reward of any world
 
     @property
@@ -134,7 +134,7 @@ def _of_graph(
     dest: IntArray, success: FloatArray, support: Support, reward: FloatArray, paid: Any
 ) -> MeanModel:
     """Return the mean model of a move-or-stay graph."""
-    graph = Graph(dest, success, support)
+    graph = UncertainGraph(dest, success, support)
     general = -graph.expect(lambda works: np.abs(works - success))
     pairs, here = np.arange(dest.size), np.repeat(np.arange(len(dest)), dest.shape[1])
     column = np.stack([dest.ravel(), here], axis=1).ravel()
@@ -226,7 +226,7 @@ def _neighbours(shape: tuple[int, int]) -> IntArray:
 def _on_grid(
     success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
 ) -> MeanModel:
-    """Return the mean model of moves [S, 8] that work surely or never; `stay` adds action 0.
+    """Return the mean model of moves [S, 8] that always or never work; `stay` adds action 0.
 
     If `success` is only a lower bound, `high` is an upper bound. Corrections then use the largest
     probability of each outcome: 1 − success for failure, and high for success.

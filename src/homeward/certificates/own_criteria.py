@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.finite import FiniteBelief
-from homeward.certificates.intervals import bernstein
-from homeward.certificates.sampling import Sampled
+from homeward.certificates.confidence import bernstein
+from homeward.certificates.sampling import SampledEstimate
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
 from homeward.errors import InvalidInputError
 
@@ -92,7 +92,7 @@ def certify_with_own(
 
 def _value(
     stored: StoredPlan, own: OwnCriterion, part: Part, count: int, doubt: float, seed: int
-) -> tuple[float | None, Sampled | None]:
+) -> tuple[float | None, SampledEstimate | None]:
     """Return the exact value of a mixture, or its estimate in `count` drawn worlds."""
     plan, belief = stored.plan, stored.belief
 
@@ -108,4 +108,4 @@ def _value(
     width = max(float(np.ptp(drawn)), max(c.unit for c in plan.criteria if c.kind == "own"))
     half = bernstein(float(drawn.var(ddof=1)), len(drawn), width, doubt)
     mean = float(drawn.mean())
-    return None, Sampled(mean, mean - half, mean + half, len(drawn), 0)
+    return None, SampledEstimate(mean, mean - half, mean + half, len(drawn), 0)

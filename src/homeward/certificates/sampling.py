@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
-from homeward.certificates.intervals import bernstein, clopper_pearson
+from homeward.certificates.confidence import bernstein, clopper_pearson
 from homeward.certificates.policy_evaluation import reachable
 from homeward.certificates.simulation import (
     ENDED,
@@ -76,7 +76,7 @@ POOL_START_SECONDS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledEstimate:
     """The estimate and the confidence interval of one claim."""
 
     estimate: float
@@ -177,13 +177,13 @@ class Sampler:
         go = world.success.ravel()
         return *self._rows, np.stack([go, 1.0 - go], axis=1).ravel()
 
-    def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> Sampled:
+    def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> SampledEstimate:
         """Return the interval of criterion k from its tally [6]; it is wrong with Pr ≤ `doubt`."""
         hits, cut = int(tally[HITS]), int(tally[CUT])
         if k not in self.ranges:
             low, _ = clopper_pearson(hits, episodes, doubt)
             _, high = clopper_pearson(hits + cut, episodes, doubt)  # a cut episode may be a hit
-            return Sampled((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
+            return SampledEstimate((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
         least, most = self.ranges[k]
         means = tally[TOTAL] / episodes
         found = [float(means.mean())]
@@ -193,7 +193,7 @@ class Sampler:
             off = bernstein(variance, episodes, most - least, doubt)
             found.append(float(means[side]) + sign * off)
         estimate, low, high = (min(most, max(least, value)) for value in found)
-        return Sampled(estimate, low, high, episodes, cut)
+        return SampledEstimate(estimate, low, high, episodes, cut)
 
 
 def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray, int]:
@@ -255,7 +255,7 @@ def sample(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
     limit: int = MAX_STEPS,
-) -> dict[str, tuple[Sampled, ...]]:
+) -> dict[str, tuple[SampledEstimate, ...]]:
     """Simulate a plan in drawn worlds; return the intervals of all criteria for each mixture.
 
     The keys are the names in `StoredPlan.parts`. Each interval is wrong with probability ≤ `doubt`.

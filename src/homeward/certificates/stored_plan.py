@@ -109,7 +109,7 @@ class StoredPlan:
 
     @property
     def exits(self) -> BoolArray | None:
-        """Mask [S, A] of the actions that a `StayInside` criterion excludes; None if none is."""
+        """Mask [S, A] of the actions that a `StayInside` criterion excludes; None without one."""
         sets = [c.allowed for c in self.plan.criteria if c.allowed is not None]
         exits = ~np.logical_and.reduce(sets) if sets else None
         return exits if exits is not None and exits.any() else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from homeward.certificates.sampling import Sampled
+    from homeward.certificates.sampling import SampledEstimate
 
 
 class CheckedClaim:
@@ -65,7 +65,7 @@ class ClaimVerdict(CheckedClaim):
     unit : float
         1 for a probability; else the recomputed range of possible earnings.
     exact : float, optional
-    sampled : Sampled, optional
+    sampled : SampledEstimate, optional
     recomputed : float, optional
     reasons : tuple
     corrected : bool
@@ -81,7 +81,7 @@ class ClaimVerdict(CheckedClaim):
     claimed: float
     unit: float
     exact: float | None = None
-    sampled: Sampled | None = None
+    sampled: SampledEstimate | None = None
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()
     corrected: bool = True

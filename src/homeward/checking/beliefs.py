@@ -1,9 +1,9 @@
 """`check_belief`: compare what a belief claims with worlds drawn from it.
 
-Claims are checked exactly where one follows from another (shapes, signs, moves that work surely or
-never, the worlds of a `FiniteBelief`, Bayes' rule averaged over outcomes), and otherwise by
-sampling (see `offences`). A correction is wrong if it is too small: bounds would be too high. One
-that is too large is only loose.
+Claims are checked exactly where one follows from another (shapes, signs, moves that always or never
+work, the worlds of a `FiniteBelief`, Bayes' rule averaged over outcomes), and otherwise by sampling
+(see `offences`). A correction is wrong if it is too small: bounds would be too high. One that is
+too large is only loose.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def _check_exactly(
     wrong = sigma > expected + ROUNDING
     for k in _worst(wrong.ravel(), (sigma - expected).ravel()):
         s, a = divmod(k, sigma.shape[1])
-        told = f"{expected[s, a]:.6g} or less, as moves work surely or never"
+        told = f"{expected[s, a]:.6g} or less, as each move always or never works"
         said.add("correction", f"{name}, {claims.at(s, a)}", told, f"{sigma[s, a]:.6g}")
 
 

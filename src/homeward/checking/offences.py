@@ -100,7 +100,7 @@ class Findings:
         self.resolution = 0.0
 
     def log_odds(self, tests: int) -> float:
-        """Return l of each of a group's `tests`; twelve groups share 1 − confidence equally."""
+        """Return l for a group of `tests`; twelve groups share 1 − confidence equally."""
         return math.log(2.0 * 12.0 * max(1, tests) / (1.0 - self.confidence))
 
     def add(self, code: str, where: str, expected: str, found: str) -> None:

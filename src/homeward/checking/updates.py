@@ -104,7 +104,7 @@ def _check_predicted(
 
 
 def _broken(belief: Any, mean: Model, s: int, a: int) -> str | None:
-    """Return how `update` breaks on a `Transition`, as one made for other observations does."""
+    """Return the unexpected error of `update` on a `Transition`, as text; None if there is none."""
     try:
         belief.update(Transition(s, a, int(np.argmax(mean.row(s, a)))))
     except (TypeError, AttributeError) as cause:

@@ -3,7 +3,7 @@
 Python raises KeyboardInterrupt wherever it happens to be. Inside compiled code that becomes a
 SystemError, and a library may turn it into an error of its own or drop it. So the handler also
 remembers that Ctrl-C was pressed; whatever ends a command after that counts as a stop. Where Python
-can't raise it, for instance in a callback of a library, it prints a traceback; that is left out.
+can't raise it, for instance in a callback of a library, it prints a traceback; we suppress that.
 """
 
 from __future__ import annotations

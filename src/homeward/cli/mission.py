@@ -163,7 +163,9 @@ def observe(
             answers = [mission.observe(given)]
         elif str(file) == "-":
             if given:
-                raise InvalidInputError(f"- and {_option(given)} exclude each other: choose one")
+                raise InvalidInputError(
+                    f"{_option(given)} can't be given with reports from standard input (-)"
+                )
             answers = [mission.observe(report) for report in _lines()]
         else:
             several = file.suffix.lower() == ".jsonl"

@@ -304,13 +304,13 @@ def mars(
 def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
     """Raise if the raster changed since the study started."""
     from homeward.errors import InvalidFileError
-    from homeward.studies import Ledger
+    from homeward.studies import StudyFile
 
     now = cells[0].get("terrain_sha256")
     if now is None or not file.exists() or not file.stat().st_size:
         return
-    with Ledger.read(file) as ledger:
-        known = ledger.study.cells[0]
+    with StudyFile.read(file) as study_file:
+        known = study_file.study.cells[0]
     was = known.get("terrain_sha256", now)
     if known.get("raster") == cells[0]["raster"] and was != now:
         raise InvalidFileError(

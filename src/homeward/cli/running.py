@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from homeward.cli.interrupts import CTRL_C, STOPPED
-from homeward.cli.progress import show_steps
+from homeward.cli.progress_bar import show_steps
 from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import why_ended
@@ -276,7 +276,10 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
         )
     if differ:
         kind.set_up(config_of(run))  # names the file that has changed
-        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since its creation")
+        raise InvalidFileError(
+            f"{run.directory}: {', '.join(differ)} changed since the run was created; name another "
+            "folder for a new run"
+        )
 
 
 def _difference(recorded: Any, asked: Any, *, is_given: bool) -> str:

@@ -86,7 +86,7 @@ def print_table(
 
 
 def console() -> Console:
-    """Return a console for standard output; it is 120 columns wide unless a terminal."""
+    """Return a console for standard output; without a terminal it is 120 columns wide."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 120)

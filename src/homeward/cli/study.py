@@ -15,7 +15,7 @@ from homeward.cli.options import Json, Scheduler, Table, Workers, find_modules_h
 from homeward.cli.show import say, say_json, track
 
 if TYPE_CHECKING:
-    from homeward.studies import Ledger, Study
+    from homeward.studies import Study, StudyFile
 
 app = typer.Typer(
     help="Run studies of many tasks.\n\nA study that was killed or stopped can be resumed."
@@ -48,21 +48,21 @@ def run_study(
 
     Example: homeward study run levels.toml --out levels.sqlite --table levels.csv
     """
-    from homeward.studies import Ledger, check_table, read_study, table_of, write_table
+    from homeward.studies import StudyFile, check_table, read_study, table_of, write_table
 
     find_modules_here()
     if table is not None:
         check_table(table)
     study = read_study(definition)
-    with Ledger.open(out, study) as ledger:
-        _do_all(ledger, workers, scheduler, as_json=as_json)
+    with StudyFile.open(out, study) as study_file:
+        _do_all(study_file, workers, scheduler, as_json=as_json)
         failed: list[dict[str, Any]] = []
-        for outcome in ledger.failures():
+        for outcome in study_file.failures():
             cell, seed = study.task_at(outcome.position)
             failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
-        done = ledger.done
+        done = study_file.done
         if table is not None:
-            write_table(table_of(ledger), table)
+            write_table(table_of(study_file), table)
     if as_json:
         found = {"study": study.name, "file": str(out), "table": table and str(table)}
         say_json({**found, "tasks": study.tasks, "done": done, "failed": failed})
@@ -87,13 +87,13 @@ def write(
 
     Example: homeward study table levels.sqlite levels.csv
     """
-    from homeward.studies import Ledger, check_table, table_of, write_table
+    from homeward.studies import StudyFile, check_table, table_of, write_table
 
     check_table(table)
-    with Ledger.read(file) as ledger:
-        found = table_of(ledger)
+    with StudyFile.read(file) as study_file:
+        found = table_of(study_file)
         write_table(found, table)
-        say(f"{table}: {len(found.rows)} of {ledger.study.tasks} tasks")
+        say(f"{table}: {len(found.rows)} of {study_file.study.tasks} tasks")
 
 
 def complete_study(
@@ -106,13 +106,13 @@ def complete_study(
     as_json: bool,
 ) -> list[dict[str, Any]]:
     """Run the unfinished tasks of a study and return all rows; exit with 1 if a task failed."""
-    from homeward.studies import Ledger, check_table, table_of, write_table
+    from homeward.studies import StudyFile, check_table, table_of, write_table
 
     if table is not None:
         check_table(table)
-    with Ledger.open(file, study) as ledger:
-        _do_all(ledger, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(ledger), ledger.failures()
+    with StudyFile.open(file, study) as study_file:
+        _do_all(study_file, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(study_file), study_file.failures()
     if table is not None:
         write_table(laid, table)
     if failed:
@@ -121,19 +121,21 @@ def complete_study(
     return [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
 
 
-def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_json: bool) -> None:
+def _do_all(
+    study_file: StudyFile, workers: int | None, scheduler: str | None, *, as_json: bool
+) -> None:
     """Run the unfinished tasks with a progress bar; on Ctrl-C print how to resume, exit 130."""
     from homeward.studies import conduct
 
-    study, before = ledger.study, ledger.done
+    study, before = study_file.study, study_file.done
     label = study.name if not before else f"{study.name}, {before} already finished"
     try:
-        with closing(conduct(ledger, workers=workers, scheduler=scheduler)) as found:
+        with closing(conduct(study_file, workers=workers, scheduler=scheduler)) as found:
             for _ in track(found, label, quiet=as_json, total=study.tasks - before):
                 pass
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"stopped: {ledger.done} of {study.tasks} tasks are finished and saved in "
-            f"{ledger.path}; run the same command again to resume\n"
+            f"stopped: {study_file.done} of {study.tasks} tasks are finished and saved in "
+            f"{study_file.path}; run the same command again to resume\n"
         )
         raise typer.Exit(STOPPED) from None

@@ -113,7 +113,7 @@ class SafeConfig(Config):
     # fmt: on
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with an agent spelled by `explorer` and `algorithm`, if they can."""
+        """Return values with the agent given by `explorer` and `algorithm`, if possible."""
         return spelled(cls, values)
 
     @model_validator(mode="after")
@@ -201,7 +201,7 @@ def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
 
 
 def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values with an agent spelled as `explorer` and `algorithm`, if these can name it.
+    """Return values with the agent given by `explorer` and `algorithm`, if possible.
 
     So a run has one record, however its agent was named.
     """

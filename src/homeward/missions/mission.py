@@ -39,8 +39,8 @@ from homeward.runs.log import (
     to_line,
 )
 from homeward.runs.manifest import MISSION_FORMAT, RunStatus, Session, now, versions_here
-from homeward.runs.observations import encode
-from homeward.runs.reporting import Report, remote_explorer, retrace, take
+from homeward.runs.observation_codec import encode
+from homeward.runs.reporting import VehicleEvent, remote_explorer, retrace, take
 from homeward.runs.run import FIRST_LOOK, LOCK, MANIFEST, STEPS, TIMES, Run
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Mission:
             )
         return None
 
-    def _classified(self, envelope: Envelope, explorer: RemoteExplorer) -> Report:
+    def _classified(self, envelope: Envelope, explorer: RemoteExplorer) -> VehicleEvent:
         """Return what happened according to a report; raise if that is impossible."""
         before = explorer.world.state
         state = before if envelope.state is None else envelope.state
@@ -272,14 +272,16 @@ class Mission:
         with faulty(Fault.MEASUREMENT):
             observation = self.vehicle.observation(envelope.measured, moved, state, explorer.belief)
         used = envelope.used if status == MOVED else ()
-        return Report(status, action, state, observation, used)
+        return VehicleEvent(status, action, state, observation, used)
 
     def _tried(
         self, envelope: Envelope, explorer: RemoteExplorer, state: int
     ) -> tuple[str | None, int]:
         """Return the status and the action of a reported move; raise if it is impossible."""
         if explorer.world.ended:
-            raise ReportError(Fault.IMPOSSIBLE, "the vehicle is where nothing can move any more")
+            raise ReportError(
+                Fault.IMPOSSIBLE, "the vehicle is in a final state: no further move is possible"
+            )
         plan = explorer.decide().plan
         advised = None if plan is None else plan.action
         ways = [int(account.way[explorer.world.state]) for account in explorer.held.accounts]

@@ -109,7 +109,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Story:
+class CriterionExample:
     """An example of a criterion, in a world of two or three states."""
 
     name: str  # file name of its picture
@@ -132,25 +132,25 @@ def repeat_policy(steps: int, policy: IntArray) -> IntArray:
     return np.tile(policy, (steps, 1))
 
 
-def stories() -> tuple[Story, ...]:
+def stories() -> tuple[CriterionExample, ...]:
     """Return all stories."""
     home, work = "probability of returning after the recall", crater(WORK)
     return (
-        Story(
+        CriterionExample(
             "return",
             "Return home",
             "Each step on the ridge earns 1. Going up always works; going down may not.",
             HALVES,
             (Case("required: 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), VISIT, home),),
         ),
-        Story(
+        CriterionExample(
             "within",
             "Return within H steps",
             "Each step in the hut earns 1. The short way home may not work.",
             HALVES,
             (_in_time(1, "left"), _in_time(2, "right")),
         ),
-        Story(
+        CriterionExample(
             "inside",
             "Stay inside a set",
             "Each step in the crater earns 1. Acting there leaves the set; being there does not.",
@@ -164,14 +164,14 @@ def stories() -> tuple[Story, ...]:
             ),
             frozenset({1}),
         ),
-        Story(
+        CriterionExample(
             "earn",
             "Earn at least",
             "Each step of work in camp pays 1; each step in the crater has exploration value 1.",
             ("the world",),
             (Case("a total of 1", work, IN_CRATER, (EarnAtLeast(1.0, AT_WORK),), EARN, EARNED),),
         ),
-        Story(
+        CriterionExample(
             "conflict",
             "Several criteria that conflict",
             "No policy earns both 1.9 from work in camp and 0.5 from everything else.",
@@ -185,7 +185,7 @@ def stories() -> tuple[Story, ...]:
                 ),
             ),
         ),
-        Story(
+        CriterionExample(
             "recall",
             "Recall at a fixed step",
             "The crater again, without a way back; each step in it earns 1.",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
-from homeward.certificates.intervals import ReturnCount
+from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import RING, clairvoyant

@@ -36,7 +36,7 @@ SOLVER = "cadical153"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class SafetyDecision:
     """Whether a safe policy exists, and the best path back."""
 
     worlds: int  # number of worlds
@@ -51,7 +51,7 @@ class Decision:
         return self.open_worlds > 0
 
 
-def decide(belief: FiniteBelief) -> Decision:
+def decide(belief: FiniteBelief) -> SafetyDecision:
     """Return whether D can be reached from S, by enumeration of worlds, and the best path."""
     worlds = [world for world in belief.worlds if isinstance(world, Moves)]
     if not worlds:
@@ -61,11 +61,11 @@ def decide(belief: FiniteBelief) -> Decision:
     reachable = _reachable(dest, opened)
     live = np.flatnonzero(reachable[START])
     if len(live) == 0:
-        return Decision(len(worlds), 0)
+        return SafetyDecision(len(worlds), 0)
     weights = belief.weights[live]
     path, works = _best_path(dest, opened[:, :, live], reachable[:, live], weights)
     world = int(live[np.argmax(works)])
-    return Decision(len(worlds), len(live), world, path, float(weights @ works))
+    return SafetyDecision(len(worlds), len(live), world, path, float(weights @ works))
 
 
 def ask_solver(formula: Formula) -> bool:

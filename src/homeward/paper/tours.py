@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.agents.setup import PAPER, Setup
+from homeward.beliefs.categorical_heights import LEVELS, WALL
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.levels import LEVELS, WALL
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap

@@ -18,7 +18,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.certificates.intervals import ReturnCount
+from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
@@ -52,7 +52,7 @@ KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ToyTextSetting:
     """A world and the prior over the effects of actions."""
 
     title: str
@@ -61,15 +61,15 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("lake", "lake", SURE_FOOTED),
-    Setting("slippery lake, known to slip", "slippery lake", KNOWN_TO_SLIP),
-    Setting("slippery lake, believed firm", "slippery lake", SURE_FOOTED),
-    Setting("cliff", "cliff", SURE_FOOTED),
+    ToyTextSetting("lake", "lake", SURE_FOOTED),
+    ToyTextSetting("slippery lake, known to slip", "slippery lake", KNOWN_TO_SLIP),
+    ToyTextSetting("slippery lake, believed firm", "slippery lake", SURE_FOOTED),
+    ToyTextSetting("cliff", "cliff", SURE_FOOTED),
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outing:
+class ToyTextResult:
     """Result of one exploration."""
 
     tiles: TileMap
@@ -80,7 +80,7 @@ class Outing:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(ReturnCount):
+class ToyTextCalibration(ReturnCount):
     """Number of worlds in which one plan, followed until the recall and back, came home."""
 
     setting: str
@@ -100,8 +100,8 @@ EXPLORERS: dict[str, dict[str, object]] = {
 
 
 def explore(
-    setting: Setting, delta: float | None, seed: int, explorer: str = "Algorithm 1"
-) -> Outing:
+    setting: ToyTextSetting, delta: float | None, seed: int, explorer: str = "Algorithm 1"
+) -> ToyTextResult:
     """Explore a world with level `delta`; None for no criterion."""
     given = {"world": setting.world, "prior": setting.prior, "delta": delta, "seed": seed}
     config = checked(ToyTextConfig, {**given, **EXPLORERS[explorer]}, setting.title)
@@ -110,7 +110,7 @@ def explore(
     path = [world.state]
     loop = play(setup, lambda _, step: path.append(step.state))
     assert loop.end is not None
-    return Outing(world.tiles, tuple(path), world.died, loop.end, _returns(loop, world))
+    return ToyTextResult(world.tiles, tuple(path), world.died, loop.end, _returns(loop, world))
 
 
 def _returns(loop: Loop, world: ToyTextWorld) -> bool | None:
@@ -194,7 +194,7 @@ def _taxi(*, rainy: bool) -> SparseMDP:
     return SparseMDP.from_dense(rows)
 
 
-def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibration:
+def calibrate(setting: ToyTextSetting, delta: float, worlds: int, seed: int) -> ToyTextCalibration:
     """Follow one plan, without replanning, in worlds drawn from its prior; count the returns."""
     rng = np.random.default_rng(seed)
     tiles = tile_map(setting.world)
@@ -208,4 +208,4 @@ def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibra
         transitions = dense_transitions(belief.sample(rng))
         returns += play_out(transitions, outbound, back, home, tiles.start, DISCOUNT, rng)
     leaves = plan.weights[plan.outbound[:, tiles.start] != WAIT].sum() > 0
-    return Calibration(setting.title, worlds, returns, criterion.bound, bool(leaves))
+    return ToyTextCalibration(setting.title, worlds, returns, criterion.bound, bool(leaves))

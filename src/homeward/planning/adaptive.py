@@ -79,7 +79,7 @@ def set_of(belief: FiniteBelief) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
+class AdaptiveWay:
     """A way home that was evaluated.
 
     Attributes
@@ -95,7 +95,7 @@ class Way:
     value: FloatArray
     after: FloatArray
 
-    def same_as(self, other: Way) -> bool:
+    def same_as(self, other: AdaptiveWay) -> bool:
         """Return whether both ways have the same policies."""
         if self.policies.keys() != other.policies.keys():
             return False
@@ -129,7 +129,7 @@ class Worlds:
         bits = np.array(self.bits if self.adapts else [0] * len(worlds), np.int64)
         self.allowed = np.where(self.chance > 0.0, bits[:, None], 0).sum(axis=0)  # [N] sets
 
-    def best(self, *, adapts: bool) -> Way:
+    def best(self, *, adapts: bool) -> AdaptiveWay:
         """Return the way home that is chosen by the weights of the worlds."""
 
         def choose(worlds: BoolArray, stays: BoolArray, done: FloatArray) -> IntArray:
@@ -146,7 +146,7 @@ class Worlds:
 
         return self._evaluated(choose, adapts=adapts)
 
-    def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> Way:
+    def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> AdaptiveWay:
         """Evaluate a given way home: a policy for each set of worlds, else `policy` [S]."""
         if not policies:
             return self._evaluated(lambda *_: policy, adapts=False)
@@ -166,7 +166,7 @@ class Worlds:
         visit(subset)
         return list(found)
 
-    def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> Way:
+    def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> AdaptiveWay:
         """Evaluate the way whose policies are chosen by `choose`, smaller sets first.
 
         `choose` is called with the mask [M] of the worlds of a set, the mask [N] of the transitions
@@ -190,7 +190,9 @@ class Worlds:
         after: FloatArray = np.zeros(self.states * self.actions)
         np.add.at(after, self.row, self.weights @ ahead)
         after = after.reshape(self.states, self.actions)
-        return Way(policies if len(policies) > 1 else {}, policy, self.weights @ value, after)
+        return AdaptiveWay(
+            policies if len(policies) > 1 else {}, policy, self.weights @ value, after
+        )
 
     def _reaching(
         self, policy: IntArray, world: int, stays: BoolArray, done: FloatArray

@@ -11,8 +11,8 @@ model has rewards, the largest average reward that is possible without risk is s
 reward, so no policy gains by only waiting.
 
 The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
-risk instead: the expected decrease of the bound on coming home (`returns`). If no proposal is left,
-the explorer follows the policy that earns most without additional risk.
+risk instead: the expected decrease of the bound on coming home (`general_returns`). If no proposal
+is left, the explorer follows the policy that earns most without additional risk.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ States are numbered 0 to S − 1, actions 0 to A − 1. Kernels know only arrays
 state number, so the same input gives the same answer.
 
 A way home has a key: the risk r that it adds and its expected steps n, compared in this order. The
-key of a state is the least over its edges of the key at the edge's end, plus the edge.
-An edge adds at least one step, so keys grow along it, also after rounding. Therefore only one
-assignment of keys agrees with itself: if two differ, consider the smallest key at which they do. So
-repairing keys after changes (`settle`, after Ramalingam and Reps) gives the result of a search from
-nothing, bit by bit. Ties go to the edge whose end has the smallest key, then the lowest number.
+key of a state is the least over its edges of the key at the edge's end, plus the edge. An edge adds
+at least one step, so keys grow along it, also after rounding. Therefore only one assignment of keys
+is consistent: if there were two, consider the smallest key at which they differ. So repairing keys
+after changes (`settle`, after Ramalingam and Reps) gives the result of a complete search, bit by
+bit. Ties go to the edge whose end has the smallest key, then the lowest number.
 
-The search goes by ascending keys and may stop at any: while all states whose key does not agree
-with its edges have a key above k, every key up to k is final, by the same argument.
+The search goes by ascending keys and may stop early. If all states whose keys are not consistent
+with their edges have keys above k, then every key up to k is final, by the same argument.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The decision of one step of an `Explorer`: from a belief and a state to a plan.
 
-The data flow of a step: belief → mean model and risks (`graph`, `returns`) → return paths within
-each budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the state that
-a run carries from step to step. The `Task` is fixed for a run: it has one budget for each return
-criterion, and one mask of the actions that surely stay inside all sets.
+The data flow of a step: belief → mean model and risks (`graph`, `general_returns`) → return paths
+within each budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the
+state that a run carries from step to step. The `Task` is fixed for a run: it has one budget for
+each return criterion, and one mask of the actions that surely stay inside all sets.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from homeward.models import Moves
 from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
+from homeward.planning.general_returns import returns_of, way_home_of
 from homeward.planning.graph import graph_of
 from homeward.planning.held import Held
 from homeward.planning.ledger import Ledger, Limits
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import check_rewards
 from homeward.planning.rate import RateSearch
-from homeward.planning.returns import returns_of, way_home_of
 from homeward.planning.sampled import sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.return_home import home_states, return_name
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray
     from homeward.beliefs import Belief
     from homeward.models import Model, SparseMDP
+    from homeward.planning.general_returns import Returns
     from homeward.planning.held import Account
     from homeward.planning.ledger import Survey
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
     from homeward.planning.pursuit import Limit
-    from homeward.planning.returns import Returns
     from homeward.planning.sampled import SampledReturns
 
 MAX_IDLE_STEPS = 20
@@ -367,7 +367,9 @@ class Guide:
         elif self.planner.sampled is not None:
             evaluator = Evaluator.SAMPLED
         if sum(ledger.limits is not None for ledger in ledgers) > 1:
-            raise InvalidProblemError("several criteria limit the run: put them into one")
+            raise InvalidProblemError(
+                "several criteria limit the whole run: put all allowances into one"
+            )
         task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR), evaluator)
         return RateSearch(task) if on_graph else GeneralSearch(task)
 
@@ -378,8 +380,8 @@ class Guide:
             raise error(f"{type(criterion).__name__} holds for each plan only: use PaperExplorer")
         if not isinstance(criterion, ReturnHome) and not on_graph:
             raise error(
-                f"{type(criterion).__name__} is kept over a whole run where moves work or stay and "
-                "nothing is earned"
+                f"{type(criterion).__name__} is kept over a whole run only on move-or-stay models "
+                "without rewards"
                 + "; elsewhere it holds for each plan only: use PaperExplorer"
                 * isinstance(criterion, ReturnWithin)
             )

@@ -1,8 +1,8 @@
 """Ways home that are kept from step to step, and repaired where the belief or the account changed.
 
-Beliefs and accounts that share their arrays (`homeward.shared`) tell where they differ from those
-before. Others are searched from nothing at every step. Both give the same result, bit by bit. Ways
-are found only up to the risk that is asked for; the others wait.
+If beliefs and accounts share their arrays with the previous ones (`homeward.shared`), it is known
+where they differ. Otherwise the search starts from scratch at every step. Both give the same
+result, bit by bit. Ways are found only up to the requested risk; the others wait.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class KeptWays:
     ) -> tuple[_Known, IntArray, IntArray] | None:
         """Return what is known, the states [n] with changed edges, and those [m] with changed ways.
 
-        None if they are many or not known.
+        Return None if the changes are many or unknown.
         """
         if known is None or known.risks is None or search.risks is None:
             return None

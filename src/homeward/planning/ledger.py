@@ -274,7 +274,11 @@ class Ledger:
     def _limited(
         self, graph: Graph, account: Account, trusted: float, state: int, most: float
     ) -> tuple[Survey, float, float]:
-        """Return the ways home within the limits, and the risks of the held one."""
+        """Return the ways home within the limits, and what `relied_on` returns of the held way.
+
+        Ways that add more than `most` are left out; edges with a risk of at most `trusted` are
+        free.
+        """
         given = graph, account.way, trusted, self.homes, state, most
         free, risk, worst, added, _, _, choice, need = ways_home(*given, False)
         safest, left = Ways(graph, self.homes, added, choice, need), graph.reach.left

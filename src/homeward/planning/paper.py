@@ -90,7 +90,7 @@ class PaperExplorer(Loop):
         return plan if self.end is None else None
 
     def count_fruitless(self, infeasible: bool) -> None:
-        """Count infeasible plans in a row in states that had one, with nothing learned since."""
+        """Count consecutive infeasible plans in states that already had one since the last news."""
         state = self.world.state
         if not infeasible:
             self._fruitless, self._met, self._learned = 0, frozenset(), None

@@ -278,7 +278,7 @@ class Plan(PlanClaims, LazyArrays):
         return f"{said} (required {c.level:g}); {proof}{price}."
 
     def _rows(self) -> list[list[str]]:
-        """Return the evidence on the actions as rows of text, the heads first."""
+        """Return the evidence on the actions as rows of text, column titles first."""
         heads = {"return": "safety", "stay": "inside", "earn": "earns", "own": "holds"}
         rows = [
             ["action", "leaves", "explores", *(heads[c.kind] for c in self.criteria), "verdict"]

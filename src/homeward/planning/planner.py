@@ -275,17 +275,17 @@ class Planner:
         A result without policies is discarded. A result that keeps every level is never replaced
         by one that claims infeasibility.
         """
-        seeds: tuple[IntArray, ...] = ()
+        starts: tuple[IntArray, ...] = ()
         hint = None
         if previous is not None and previous.steps == self._steps:
-            seeds = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
+            starts = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
         if previous is not None and len(previous.criteria) == len(requirements):
             hint = np.array(previous.multipliers) * [r.unit for r in requirements]
 
         def solve(method: Method) -> ConstrainedSolution:
             if method == "lp" and isinstance(problem, ConstrainedProblem):
                 return solve_occupancy(problem)
-            return solve_constrained(problem, seeds, hint)
+            return solve_constrained(problem, starts, hint)
 
         final = (Status.OPTIMAL, Status.INFEASIBLE)
         other: Method = "lp" if self.method == "columns" else "columns"

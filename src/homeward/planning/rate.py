@@ -32,10 +32,7 @@ import numpy as np
 from homeward.arrays import frozen
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import LookingBonus, checked_bonus, once
-from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
-from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.kept_ways import KeptWays
-from homeward.planning.outward import (
+from homeward.planning.gain_search import (
     Scratch,
     Shares,
     best_path,
@@ -44,6 +41,9 @@ from homeward.planning.outward import (
     follow,
     search_outward,
 )
+from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.kept_ways import KeptWays
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.shared import Deferred
 

@@ -33,9 +33,9 @@ from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
 from homeward.planning.adaptive import quick_way
+from homeward.planning.general_returns import reaches
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account, Tally
-from homeward.planning.returns import reaches
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ class WarmStart:
             outbound = _whole(flat[:end].reshape(value["shape"]))
             multipliers = tuple(float.fromhex(m) for m in value["multipliers"])
         except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as cause:
-            raise InvalidFileError(f"the policies to start from can't be read: {cause}") from cause
+            raise InvalidFileError(f"the recorded warm start can't be read: {cause}") from cause
         return cls(outbound, multipliers, None if outside is None else _whole(flat[end:]))
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
+from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.held import Held
-from homeward.planning.returns import returns_of
 from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:

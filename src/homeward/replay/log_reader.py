@@ -11,7 +11,7 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import LogFollower, Record, from_line
-from homeward.runs.observations import decode
+from homeward.runs.observation_codec import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class LogReader(LogFollower):
         self.criteria: int | None = None  # K
         self.holdings: list[Any] = []  # [N] recorded change of `Held`, as JSON
         self.decided = array("b")  # [N] whether the action was decided, not reported
-        self.seeded = array("i")  # numbers of the steps with a recorded warm start
+        self.warm_steps = array("i")  # numbers of the steps with a recorded warm start
 
     def take(self, parsed: Record) -> None:
         """Append a record to the columns."""
@@ -59,7 +59,7 @@ class LogReader(LogFollower):
         self.bounds.extend(record.bounds)
         self.kept.extend(record.kept_bounds)
         if record.seeds is not None:
-            self.seeded.append(record.step)
+            self.warm_steps.append(record.step)
 
     def path_to(self, step: int) -> IntArray:
         """Return the states [step + 1] from the start to the one after `step`."""
@@ -83,12 +83,12 @@ class LogReader(LogFollower):
         many = self.criteria or 0
         return list(self.bounds[(step - 1) * many : step * many])
 
-    def seeds_at(self, step: int) -> tuple[int, WarmStart] | None:
+    def warm_start_at(self, step: int) -> tuple[int, WarmStart] | None:
         """Return the step and value of the last warm start recorded up to `step`, or None."""
-        at = int(np.searchsorted(np.array(self.seeded, np.int32), step, side="right")) - 1
+        at = int(np.searchsorted(np.array(self.warm_steps, np.int32), step, side="right")) - 1
         if at < 0:
             return None
-        return self.seeded[at], WarmStart.decode(self._record(self.seeded[at]).seeds)
+        return self.warm_steps[at], WarmStart.decode(self._record(self.warm_steps[at]).seeds)
 
     def observation(self, step: int, types: Sequence[type]) -> Any:
         """Return the decoded observation of a step; steps count from 1."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
-MAX_SEED_BYTES = 32 << 20  # of the warm starts that are kept for later steps
+MAX_WARM_START_BYTES = 32 << 20  # of the warm starts that are kept for later steps
 SMALL, LARGE = 20_000, 100_000
 """Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
 
@@ -67,7 +67,7 @@ class Replay:
         self._decided: tuple[int, Decision] | None = None  # step before the last decision, and it
         self._scales: dict[str, tuple[float, float] | None] = {}
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
-        self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
+        self._warm_starts: OrderedDict[int, WarmStart] = OrderedDict()
 
     def refresh(self) -> bool:
         """Read the new steps; return False if another run has replaced this one."""
@@ -217,30 +217,30 @@ class Replay:
     def _plan_again(self, moment: Moment) -> Plan:
         """Return a plan of the paper's Algorithm 1, made again."""
         step, states = moment.step, moment.model.states
-        seeds: Any
-        first, seeds = self.log.seeds_at(step) or (0, None)
-        for number, known in self._seeds.items():
+        warm_start: Any
+        first, warm_start = self.log.warm_start_at(step) or (0, None)
+        for number, known in self._warm_starts.items():
             if first < number <= step:
-                first, seeds = number, known
+                first, warm_start = number, known
         if first == step:
-            return self._plan(moment, seeds)
+            return self._plan(moment, warm_start)
         if states > SMALL:
-            found = self._plan(moment, seeds, keep=False)
+            found = self._plan(moment, warm_start, keep=False)
             if states > LARGE or self._agrees(found, step):
                 return found
         for number in range(first, step):
             if number > first and self.interrupted():
                 raise InterruptedReplayError("another request interrupted this one; ask again")
-            seeds = WarmStart.of(self._plan(self.at(number), seeds))
-        return self._plan(moment, seeds)
+            warm_start = WarmStart.of(self._plan(self.at(number), warm_start))
+        return self._plan(moment, warm_start)
 
-    def _plan(self, moment: Moment, seeds: Any, *, keep: bool = True) -> Plan:
+    def _plan(self, moment: Moment, warm_start: Any, *, keep: bool = True) -> Plan:
         """Return the plan from a warm start; `keep` stores the warm start for the next step."""
-        found = moment.planner.plan(moment.belief, moment.state, moment.start, seeds)
+        found = moment.planner.plan(moment.belief, moment.state, moment.start, warm_start)
         if keep:
-            self._seeds[moment.step + 1] = WarmStart.of(found)
-            while sum(seeds.nbytes for seeds in self._seeds.values()) > MAX_SEED_BYTES:
-                self._seeds.popitem(last=False)
+            self._warm_starts[moment.step + 1] = WarmStart.of(found)
+            while sum(kept.nbytes for kept in self._warm_starts.values()) > MAX_WARM_START_BYTES:
+                self._warm_starts.popitem(last=False)
         return found
 
     def _decision(self, moment: Moment) -> Decision:

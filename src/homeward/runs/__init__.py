@@ -6,7 +6,7 @@ from homeward.runs.kind import Ended, Kind, Setup, find_kind, register
 from homeward.runs.lock import BusyError
 from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest, RunStatus
-from homeward.runs.observations import Digest
+from homeward.runs.observation_codec import Digest
 from homeward.runs.run import Run, list_runs
 
 __all__ = [

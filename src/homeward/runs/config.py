@@ -110,7 +110,7 @@ class Config(Strict):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with an agent spelled by other keys, if they can name it."""
+        """Return values with the agent given by other keys, if these can name it."""
         return values
 
     @classmethod

@@ -15,7 +15,7 @@ from homeward.errors import InvalidInputError
 from homeward.registry import find, installed
 from homeward.registry import load as load
 from homeward.runs.config import Config
-from homeward.runs.observations import MARKS, Digest, encode
+from homeward.runs.observation_codec import MARKS, Digest, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -67,7 +67,7 @@ class Record:
     upper: float  # upper bound on the value of every safe plan
     bounds: tuple[float, ...]  # lower bound of the plan, per criterion
     kept_bounds: tuple[float, ...]  # likewise, of the policies that start with the action
-    seeds: Any = None  # JSON of the `WarmStart`, if recorded
+    seeds: Any = None  # JSON of the `WarmStart`, if recorded; the name is part of the format
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
     evaluators: Any = None  # codes per criterion of what proved its bounds; None in older records
     report: Any = None  # in a mission, JSON of the report: its id, time and digests

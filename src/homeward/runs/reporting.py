@@ -10,7 +10,7 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.held import Held
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs.log import LOOK, MOVED, Record
-from homeward.runs.observations import decode, encode
+from homeward.runs.observation_codec import decode, encode
 from homeward.runs.retracing import holding_of, to_record
 from homeward.safety import StayInside
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class VehicleEvent:
     """What happened to a vehicle, as an explorer learns it.
 
     Attributes
@@ -48,7 +48,7 @@ def remote_explorer(setup: Setup) -> RemoteExplorer:
     )
 
 
-def take(explorer: RemoteExplorer, report: Report, kind: Kind) -> tuple[Record, float]:
+def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Record, float]:
     """Let an explorer learn from a report; return its record and the seconds of planning."""
     held, state, seconds = explorer.held, explorer.world.state, 0.0
     if report.status is None:
@@ -92,16 +92,16 @@ def take(explorer: RemoteExplorer, report: Report, kind: Kind) -> tuple[Record, 
     return replace(record, observation=observation), seconds
 
 
-def report_of(record: Record, kind: Kind) -> Report:
+def report_of(record: Record, kind: Kind) -> VehicleEvent:
     """Return the report of a record."""
     status = None if record.is_decided else record.status
     used = tuple(float(x) for x in (record.report or {}).get("used") or ())
     observation = decode(record.observation, kind.observations)
-    return Report(status, record.action, record.next_state, observation, used)
+    return VehicleEvent(status, record.action, record.next_state, observation, used)
 
 
 def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> None:
-    """Bring an explorer to the state after some more records, without planning."""
+    """Let an explorer learn from further records, without planning."""
     for record in records:
         if record.state != explorer.world.state:
             raise InvalidFileError(

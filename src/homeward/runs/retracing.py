@@ -3,8 +3,8 @@
 To reconstruct an explorer, the recorded actions are taken in the world without planning. The
 observations must equal the recorded ones, and the belief is updated by them. The accounts and
 proposals of a run (`Held`) are read from the record without a check; to check them, plan every step
-again without a warm start (`seeded` = 0). The next plan starts from the last recorded warm start.
-Steps after that warm start are planned again and must reproduce the record.
+again without a warm start (`warm_step` = 0). The next plan starts from the last recorded warm
+start. Steps after that warm start are planned again and must reproduce the record.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ ROOM = 65_536
 """Maximum bytes of warm starts per step, on average; larger ones are recorded less often."""
 
 
-def start_from(explorer: Loop, seeds: WarmStart) -> None:
-    """Make an explorer's next plan start from `seeds` instead of the last plan."""
-    explorer.plan = cast("Plan", seeds)
+def start_from(explorer: Loop, warm_start: WarmStart) -> None:
+    """Make an explorer's next plan start from `warm_start` instead of the last plan."""
+    explorer.plan = cast("Plan", warm_start)
 
 
 def to_record(
-    step: Step, before: Held | None, seeds: WarmStart | None, kind: Kind, seeded: int
+    step: Step, before: Held | None, warm_start: WarmStart | None, kind: Kind, warm_step: int
 ) -> Record:
     """Return the record of a step.
 
-    It includes the warm start `seeds` if enough steps have passed since step `seeded`, the last
-    step with one. `before` is the `Held` before the step; only the changes are recorded.
+    It includes the warm start `warm_start` if enough steps have passed since step `warm_step`, the
+    last step with one. `before` is the `Held` before the step; only the changes are recorded.
     """
     plan = step.plan
-    since = step.number - seeded
-    packed = seeds.encode() if seeds is not None and since >= kind.spacing else None
+    since = step.number - warm_step
+    packed = warm_start.encode() if warm_start is not None and since >= kind.spacing else None
     if packed is not None and len(packed["policies"]) > ROOM * since:
         packed = None
     return Record(
@@ -80,14 +80,14 @@ def replay(
     explorer: Loop,
     records: Iterable[Record],
     kind: Kind,
-    seeded: int,
+    warm_step: int,
     directory: Path,
     *,
     plan_again: bool,
 ) -> None:
     """Bring a new explorer to the state after the last record.
 
-    `seeded` is the last step with a warm start; 0 means that there is none. With `plan_again`,
+    `warm_step` is the last step with a warm start; 0 means that there is none. With `plan_again`,
     later steps are planned again and must reproduce the record. Otherwise their actions are taken
     without planning, and the next plan starts from that warm start.
     """
@@ -97,7 +97,7 @@ def replay(
 
     for record in records:
         before = explorer.held
-        if record.step <= seeded or not plan_again:
+        if record.step <= warm_step or not plan_again:
             _agree(record, "state", explorer.world.state, directory)
             if isinstance(explorer, PaperExplorer):
                 explorer.count_fruitless(record.status == Status.INFEASIBLE)
@@ -106,7 +106,7 @@ def replay(
             explorer.steps += 1
             if before is not None:
                 explorer.held = Held.decode(record.holding, before)
-            if record.step == seeded:
+            if record.step == warm_step:
                 start_from(explorer, WarmStart.decode(record.seeds))
         else:
             step = explorer.step()

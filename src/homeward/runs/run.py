@@ -35,7 +35,7 @@ from homeward.html import card
 from homeward.planning.explorer import End
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
-from homeward.runs.fields import read_fields, write_fields
+from homeward.runs.field_archive import read_fields, write_fields
 from homeward.runs.kind import Ended, find_kind
 from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
@@ -51,7 +51,7 @@ from homeward.runs.manifest import (
     now,
     versions_here,
 )
-from homeward.runs.observations import decode
+from homeward.runs.observation_codec import decode
 from homeward.runs.retracing import replay, start_from, to_record
 from homeward.words import run_facts, run_title, why_ended
 
@@ -317,12 +317,13 @@ class Run:
             if differ:
                 raise InvalidFileError(
                     f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
-                    "its path might differ; to continue anyway, allow other versions"
+                    "its path might differ; to continue anyway, allow other versions "
+                    "(--other-versions)"
                 )
-        taken, end, seeded = 0, 0, 0  # steps, their bytes, and the last step with a warm start
+        taken, end, warm_step = 0, 0, 0  # steps, their bytes, and the last step with a warm start
         for record, place in read_log(self.directory / STEPS):
             taken, end = record.step, place
-            seeded = seeded if record.seeds is None else taken
+            warm_step = warm_step if record.seeds is None else taken
         finished = before.status is RunStatus.FINISHED
         if finished and taken > before.steps:
             raise InvalidFileError(
@@ -339,9 +340,9 @@ class Run:
         explorer = setup.explorer()
         # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
         again = explorer.acts_again or (
-            explorer.held is None and made_alike(before.sessions, seeded + 1, taken, here)
+            explorer.held is None and made_alike(before.sessions, warm_step + 1, taken, here)
         )
-        replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
+        replay(explorer, self.records(), kind, warm_step, self.directory, plan_again=again)
         self.explorer = explorer
         log = Log(self.directory / STEPS, end)
         watch = Stopwatch(self.directory / TIMES, taken)
@@ -364,15 +365,15 @@ class Run:
                 noted = time.monotonic()
                 held = explorer.held
                 for step in explorer.explore(setup.limit if limit is None else limit):
-                    seeds = None
+                    warm_start = None
                     if step.held is None:
-                        seeds = WarmStart.of(step.plan)
-                        start_from(explorer, seeds)
-                    record = to_record(step, held, seeds, kind, seeded)
+                        warm_start = WarmStart.of(step.plan)
+                        start_from(explorer, warm_start)
+                    record = to_record(step, held, warm_start, kind, warm_step)
                     held = step.held
                     log.append(to_line(record))
                     watch.lap(step.seconds)
-                    seeded = seeded if record.seeds is None else step.number
+                    warm_step = warm_step if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
                         manifest(RunStatus.RUNNING).write(path)
                         noted = time.monotonic()
@@ -423,13 +424,15 @@ class Run:
         if kind.version != written["version"]:
             raise InvalidFileError(
                 f"{self.directory}: is a {kind.name} run of version {written['version']}; "
-                f"this is version {kind.version}"
+                f"this Homeward reads version {kind.version}"
             )
         config = checked(kind.config, written["config"], str(path))
         complete, given = config.model_dump(mode="json"), written["config"]
         missing = {key: complete[key] for key in config.later_keys if key not in given}
         if complete != given | missing:
-            raise InvalidFileError(f"{path}: lacks keys of a {kind.name} run, or has other values")
+            raise InvalidFileError(
+                f"{path}: is not the complete configuration of a {kind.name} run"
+            )
         return kind, config
 
 

@@ -77,14 +77,14 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         differ = [change for session in taken for change in changes(session.versions, here)]
         raise InvalidFileError(
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
-            "so its plans might differ"
+            "so its plans might differ: check it with the recorded versions"
         )
     setup = run.setup(kind, config)
     explorer = remote_explorer(setup) if run.is_mission else setup.explorer()
     if explorer.held is not None:
         return _judge_run(run, records, record, kind, explorer, run.setup(kind, config))
-    seeded = max((r.step for r in before if r.seeds is not None), default=0)
-    replay(explorer, before, kind, seeded, run.directory, plan_again=True)
+    warm_step = max((r.step for r in before if r.seeds is not None), default=0)
+    replay(explorer, before, kind, warm_step, run.directory, plan_again=True)
     belief = explorer.belief
     try:
         taken_again = explorer.step()

@@ -90,7 +90,7 @@ class Column(NamedTuple):
 class Pricer:
     """Solves the pricing problem for given multipliers, and counts the ordinary MDPs solved."""
 
-    def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
+    def __init__(self, problem: Problem, starts: Sequence[IntArray]) -> None:
         self.problem = problem
         self.within = aimed_within(problem.span)
         self.engine = engine_for(problem)
@@ -101,7 +101,7 @@ class Pricer:
         axes, actions = "s", problem.model.actions
         if isinstance(problem, HorizonProblem):
             shape, axes = (problem.steps, *shape), "ts"
-        for given in seeds:
+        for given in starts:
             seed = indices(given, "a seed", shape, (0, actions), axes, InvalidProblemError)
             values = self.engine.evaluate(seed)
             if not problem.closed or values[0].min() > -np.inf:  # all its actions can be chosen
@@ -136,18 +136,18 @@ class Pricer:
 
 def solve_constrained(
     problem: Problem,
-    seeds: Sequence[IntArray] = (),
+    starts: Sequence[IntArray] = (),
     hint: FloatArray | None = None,
 ) -> ConstrainedSolution:
-    """Solve a problem by column generation, warm-started from `seeds` and `hint`.
+    """Solve a problem by column generation, warm-started from `starts` and `hint`.
 
-    `seeds` are policies, [S] or [n, S], and `hint` are multipliers [K], usually those of the last
+    `starts` are policies, [S] or [n, S], and `hint` are multipliers [K], usually those of the last
     plan. The optimum is the same as without them; ties may resolve differently.
     """
     count = len(problem.levels)
     if hint is not None:
         hint = numbers(hint, "the hint", (count,), InvalidProblemError)
-    pricer = Pricer(problem, seeds)
+    pricer = Pricer(problem, starts)
     if count == 1:
         return _secant(pricer, 0.0 if hint is None else float(hint[0]))
     if count > 1 and pricer.columns:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 from homeward.errors import InvalidInputError
 from homeward.runs.kind import load
 from homeward.studies.crews import Batch, Inline, cores, local_crew, remote_crew
-from homeward.studies.work import Outcome
+from homeward.studies.work import TaskOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
 
     from homeward.studies.crews import BatchResult, Cluster
-    from homeward.studies.ledger import Ledger
+    from homeward.studies.study_file import StudyFile
 
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
@@ -35,12 +35,12 @@ PATIENCE_SECONDS = 60.0  # seconds that a study waits for workers when there are
 
 
 def conduct(
-    ledger: Ledger,
+    study_file: StudyFile,
     *,
     workers: int | None = None,
     scheduler: str | None = None,
     patience: float = PATIENCE_SECONDS,
-) -> Generator[Outcome, None, None]:
+) -> Generator[TaskOutcome, None, None]:
     """Run the unfinished tasks of a study, and yield each outcome once it is recorded.
 
     Worker processes import the main module again, so a script must call this function under
@@ -60,16 +60,16 @@ def conduct(
         raise InvalidInputError("give a number of workers or a scheduler, not both")
     if workers is not None and workers < 0:
         raise InvalidInputError(f"the number of workers is {workers}, expected 0 or more")
-    if not callable(load(ledger.study.task, "the task")):
-        raise InvalidInputError(f"the task {ledger.study.task} can't be called")
-    return _conduct(ledger, workers, scheduler, patience)
+    if not callable(load(study_file.study.task, "the task")):
+        raise InvalidInputError(f"the task {study_file.study.task} is not a function")
+    return _conduct(study_file, workers, scheduler, patience)
 
 
 def _conduct(
-    ledger: Ledger, workers: int | None, scheduler: str | None, patience: float
-) -> Generator[Outcome, None, None]:
+    study_file: StudyFile, workers: int | None, scheduler: str | None, patience: float
+) -> Generator[TaskOutcome, None, None]:
     """Submit batches to free slots until no task is left; yield the outcomes."""
-    queue = TaskQueue(ledger)
+    queue = TaskQueue(study_file)
     if not queue.left:
         return
     hired: AbstractContextManager[Inline | Cluster]
@@ -84,16 +84,16 @@ def _conduct(
             while (batch := queue.next(crew.slots)) is not None:
                 crew.submit(batch)
             found = [outcome for report in crew.collect() for outcome in queue.settle(report)]
-            ledger.record(found)
+            study_file.record(found)
             yield from found
 
 
 class TaskQueue:
     """The tasks that are unfinished, submitted, or suspected of killing a worker."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.study = ledger.study
-        self.left = deque(ledger.left())
+    def __init__(self, study_file: StudyFile) -> None:
+        self.study = study_file.study
+        self.left = deque(study_file.left())
         self.suspects: deque[int] = deque()  # tasks whose worker has died
         self.deaths: Counter[int] = Counter()
         self.submitted = 0  # batches
@@ -117,7 +117,7 @@ class TaskQueue:
         self.submitted += 1
         return batch
 
-    def settle(self, report: BatchResult) -> list[Outcome]:
+    def settle(self, report: BatchResult) -> list[TaskOutcome]:
         """Return the final outcomes of a report; queue its other tasks again."""
         self.submitted -= 1
         positions, found = [item[0] for item in report.batch.items], list(report.outcomes)
@@ -134,7 +134,7 @@ class TaskQueue:
             self.deaths[position] += report.deaths
             if len(positions) == 1 and self.deaths[position] >= MAX_DEATHS:
                 text = f"{self.deaths[position]} workers died while running it. {report.cause}"
-                found.append(Outcome(position, None, text, 0.0))
+                found.append(TaskOutcome(position, None, text, 0.0))
             else:
                 self.suspects.append(position)
         return found

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
-from homeward.studies.work import Outcome, perform
+from homeward.studies.work import TaskOutcome, perform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class BatchResult(NamedTuple):
     """Result of a batch."""
 
     batch: Batch
-    outcomes: list[Outcome]  # of finished tasks
+    outcomes: list[TaskOutcome]  # of finished tasks
     deaths: int = 0  # number of workers that died
     cause: str = ""  # of the last death
 

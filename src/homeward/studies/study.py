@@ -116,7 +116,7 @@ def read_study(path: Path) -> Study:
         raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
     keys = [key for key in ("vary", "grid", "cells") if key in values]  # "grid" is an older name
     if len(keys) > 1:
-        raise InvalidFileError(f"{path}: has both {keys[0]} and {keys[1]}")
+        raise InvalidFileError(f"{path}: has both {keys[0]} and {keys[1]}: give one of them")
     if keys and keys != ["cells"]:
         axes = values.pop(keys[0])
         if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):

@@ -21,7 +21,7 @@ from homeward.files import replace_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from homeward.studies.ledger import Ledger
+    from homeward.studies.study_file import StudyFile
     from homeward.studies.work import Scalar
 
 KINDS = (".csv", ".parquet")
@@ -35,13 +35,13 @@ class Table:
     rows: tuple[tuple[Scalar, ...], ...]
 
 
-def table_of(ledger: Ledger) -> Table:
+def table_of(study_file: StudyFile) -> Table:
     """Return the table of the tasks that are finished so far."""
-    study = ledger.study
+    study = study_file.study
     columns: dict[str, None] = {key: None for cell in study.cells for key in cell}
     columns["seed"] = None
     entries: list[dict[str, Any]] = []
-    for outcome in ledger.outcomes():
+    for outcome in study_file.outcomes():
         if outcome.row is not None:
             cell, seed = study.task_at(outcome.position)
             for key, value in cell.items():

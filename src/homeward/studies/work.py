@@ -23,7 +23,7 @@ Scalar: TypeAlias = str | bool | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """Result of a task: a row, or the text of an error, with traceback if it was unexpected."""
 
     position: int
@@ -59,7 +59,7 @@ def perform(
     items: Sequence[tuple[int, Mapping[str, Any], int]],
     budget: float,
     alone: bool = True,
-) -> list[Outcome]:
+) -> list[TaskOutcome]:
     """Run tasks (position, cell, seed) in order, and return their outcomes.
 
     After `budget` seconds no further task starts; at least one task runs. A task that raises gives
@@ -68,7 +68,7 @@ def perform(
     task = load(reference, "the task")
     if not alone:
         one_thread()
-    found: list[Outcome] = []
+    found: list[TaskOutcome] = []
     began = now = time.perf_counter()
     for position, cell, seed in items:
         start, row, error = now, None, None
@@ -79,7 +79,7 @@ def perform(
         except Exception:
             error = traceback.format_exc()
         now = time.perf_counter()
-        found.append(Outcome(position, row, error, now - start))
+        found.append(TaskOutcome(position, row, error, now - start))
         if now - began >= budget:
             break
     return found

@@ -148,14 +148,14 @@ def to_cells(
 
 
 def at_centres(pixels: FloatArray, sides: tuple[int, int]) -> FloatArray:
-    """Return the values [R, C] of pixels at the centres of cells of ``sides`` pixels."""
+    """Return the value [R, C] of the pixel at the centre of each cell; ``sides`` is in pixels."""
     ends = zip(pixels.shape, sides, strict=True)
     at = [np.arange(length // side) * side + side // 2 for length, side in ends]
     return np.asarray(pixels[np.ix_(*at)])
 
 
 def cells_with(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
-    """Return the mask [R, C] of cells of ``sides`` pixels with a pixel in a mask of pixels."""
+    """Return the mask [R, C] of cells, of ``sides`` pixels, that contain a marked pixel."""
     down, across = sides
     rows, columns = pixels.shape[0] // down, pixels.shape[1] // across
     whole = pixels[: rows * down, : columns * across]

@@ -56,7 +56,7 @@ FIRST, LAST = 3, 6
 
 
 @dataclass(frozen=True, slots=True)
-class Vehicle:
+class DrivingLimits:
     """What a vehicle can drive.
 
     Attributes
@@ -140,7 +140,7 @@ class Crossings:
     heights: FloatArray
     pixel: tuple[float, float]
     sides: tuple[int, int]
-    vehicle: Vehicle
+    vehicle: DrivingLimits
     anchor: IntArray
     up: FloatArray
     down: FloatArray
@@ -182,8 +182,8 @@ class Crossings:
     def lengths(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the length of each move [S, A] in m, and how much it climbs and descends in m.
 
-        Lengths are on the map; heights are those at the pixels' centres. Moves without a way and
-        those that stay have 0.
+        Lengths are measured on the map, heights at the centres of pixels. Moves that stay or have
+        no way get 0.
         """
         found = _cross(self.heights, self.pixel, self.sides, self.vehicle)[1]
         found[~np.isfinite(found)] = 0.0
@@ -257,7 +257,7 @@ class Crossings:
 
 
 def find_crossings(
-    heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: Vehicle
+    heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: DrivingLimits
 ) -> Crossings:
     """Return the ways between neighbouring cells of ``sides`` pixels.
 
@@ -282,7 +282,7 @@ def _cross(
     heights: FloatArray,
     pixel: tuple[float, float],
     sides: tuple[int, int],
-    vehicle: Vehicle,
+    vehicle: DrivingLimits,
     parts: int = 5,
 ) -> tuple[IntArray, FloatArray]:
     """Return the anchor [S] of each cell, and what is known of each move [S, A, parts].
@@ -315,7 +315,7 @@ def _cross(
 
 
 def crossed_cells(
-    elevation: Elevation, cell: float, error: float | FloatArray, vehicle: Vehicle
+    elevation: Elevation, cell: float, error: float | FloatArray, vehicle: DrivingLimits
 ) -> tuple[Cells, Crossings]:
     """Return cells of ``cell`` m over a terrain model, and the ways between them.
 

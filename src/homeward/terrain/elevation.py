@@ -86,7 +86,9 @@ class Elevation(Georeference):
         for extreme in (np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)):
             if np.isinf(extreme):
                 at = tuple(np.argwhere(np.isinf(heights))[0])
-                raise error(f"the height at {place(at, 'rc')} is {extreme:g}")
+                raise error(
+                    f"the height at {place(at, 'rc')} is {extreme:g}, expected a finite one or NaN"
+                )
         object.__setattr__(self, "heights", own(heights, self.heights))
 
     @property

@@ -72,7 +72,7 @@ Role: TypeAlias = Literal["heights", "errors", "mask"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RasterSource:
     """An open raster or array: its grid, and a function that reads the heights of a window."""
 
     shape: tuple[int, int]  # rows, columns
@@ -89,7 +89,7 @@ def need_rasterio(what: str) -> Any:
 
 
 @contextmanager
-def opened(path: Path, band: int, role: Role = "heights") -> Iterator[Source]:
+def opened(path: Path, band: int, role: Role = "heights") -> Iterator[RasterSource]:
     """Open a raster as a source of numbers; raise if it has no heights where they are expected."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
@@ -98,7 +98,7 @@ def opened(path: Path, band: int, role: Role = "heights") -> Iterator[Source]:
         check_whole(path, dataset)
         crs, transform = dataset.crs, tuple(float(value) for value in dataset.transform[:6])
         unplaced = transform == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-        yield Source(
+        yield RasterSource(
             shape=(dataset.height, dataset.width),
             read=_reader(path, dataset, band, role == "mask"),
             transform=None if unplaced else transform,  # type: ignore[arg-type]

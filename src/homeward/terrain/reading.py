@@ -33,8 +33,8 @@ from homeward.terrain.elevation import (
 from homeward.terrain.gdal import (
     FILLS,
     METRES,
+    RasterSource,
     Role,
-    Source,
     holes,
     opened,
     same_system,
@@ -130,7 +130,7 @@ def read_size(
 
 
 def _part(
-    path: Path, source: Source, window: Window | None, pixel: float | None
+    path: Path, source: RasterSource, window: Window | None, pixel: float | None
 ) -> tuple[PixelWindow, Transform]:
     """Return the pixels of a window, and the transform of the whole raster."""
     transform = _transform(path, source, pixel)
@@ -219,7 +219,7 @@ def sample_terrain() -> Elevation:
     return Elevation(heights, transform=transform, name=name, is_own=True)
 
 
-def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextManager[Source]:
+def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextManager[RasterSource]:
     """Open a file as a source of numbers; raise if it is not a regular file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
@@ -231,7 +231,7 @@ def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextMan
     return opened(path, band, role)
 
 
-def _array(path: Path, band: int) -> Source:
+def _array(path: Path, band: int) -> RasterSource:
     """Return a NumPy file as a source; only the window that is read is in memory."""
     if band != 1:
         raise InvalidFileError(f"{path}: has no band {band!r}, an array has band 1 only")
@@ -251,10 +251,10 @@ def _array(path: Path, band: int) -> Source:
         heights[holes(heights, FILLS)] = np.nan
         return heights
 
-    return Source(array.shape, read)
+    return RasterSource(array.shape, read)
 
 
-def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
+def _transform(path: Path, source: RasterSource, pixel: float | None) -> Transform:
     """Return the transform of a raster, or one made from `pixel`; raise if there are both."""
     if source.transform is None:
         if pixel is None:

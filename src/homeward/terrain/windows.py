@@ -70,7 +70,7 @@ class MapWindow:
         for name in ("xmin", "ymin", "xmax", "ymax"):
             value = number(getattr(self, name), f"the window's {name}", InvalidInputError)
             if not math.isfinite(value):
-                raise InvalidInputError(f"the window's {name} is {value}")
+                raise InvalidInputError(f"the window's {name} is {value}, expected a finite number")
             object.__setattr__(self, name, value)
         if not (self.xmin < self.xmax and self.ymin < self.ymax):
             raise InvalidInputError(f"the window {self} has no size")

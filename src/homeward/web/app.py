@@ -35,7 +35,6 @@ from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
 from homeward.web.downloads import file_of, files_of, other_levels
-from homeward.web.events import MAX_STREAMS, Streams, watched
 from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
 from homeward.web.jobs import MAX_QUEUED, MAX_QUEUED_BYTES, Jobs
@@ -44,6 +43,7 @@ from homeward.web.openapi import API, OPERATIONS, document
 from homeward.web.pool import LIMIT, PROCESSES, Pool
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import NO_MAP, refusal_of
+from homeward.web.streams import MAX_STREAMS, Streams, watched
 from homeward.web.transport import (
     download,
     frame_response,
@@ -89,8 +89,8 @@ project. The interface under <code>/api</code> works without it.</p></html>
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a server."""
+class ServerSettings:
+    """ServerSettings of a server."""
 
     jobs: int = 2  # maximum number of simultaneous runs
     streams: int = MAX_STREAMS  # maximum number of event streams
@@ -108,8 +108,10 @@ class Limits:
 class Server:
     """Handlers of all routes, and the state that they share."""
 
-    def __init__(self, root: Path, limits: Limits | None = None, static: Path = STATIC) -> None:
-        limits = Limits() if limits is None else limits
+    def __init__(
+        self, root: Path, limits: ServerSettings | None = None, static: Path = STATIC
+    ) -> None:
+        limits = ServerSettings() if limits is None else limits
         self.catalogue = Catalogue(root)
         self.limits, self.static = limits, static
         self.jobs = Jobs(

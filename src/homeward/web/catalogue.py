@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus
-from homeward.runs.fields import field_shape
+from homeward.runs.field_archive import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
 from homeward.runs.log import LogFollower

@@ -72,7 +72,7 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
     assert form.preview is not None
     for name in query:
         if name not in form.preview_keys:
-            raise Refusal.INVALID(f"{name[:40]!r} does not change the terrain")
+            raise Refusal.INVALID(f"{name[:40]!r} is not a key of the terrain preview")
     config, _ = completed(kind, dict(query), root)
     try:
         maps, facts = form.preview(config)

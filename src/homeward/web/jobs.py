@@ -135,7 +135,10 @@ class Jobs:
         """Raise if `more` runs with configurations of `size` bytes do not fit into the queue."""
         waiting = [name for name, (state, _) in self.entries.items() if state == "queued"]
         if len(waiting) + more > self.max_queued:
-            raise Refusal.QUOTA(f"{len(waiting)} runs are waiting; {self.max_queued} may wait")
+            raise Refusal.QUOTA(
+                f"{len(waiting)} runs are waiting, the maximum is {self.max_queued}: "
+                "try again later"
+            )
         folders = [self.catalogue.root / name for name in waiting]
         taken = await run_in_threadpool(lambda: sum(map(_config_bytes, folders)))
         if taken + size > self.max_queued_bytes:

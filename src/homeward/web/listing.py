@@ -48,7 +48,7 @@ class Selection:
         """Return the selection of a query; raise if it has another key or an invalid value."""
         for key in query:
             if key not in KEYS:
-                raise Refusal.INVALID(f"{key[:40]!r} does not select runs")
+                raise Refusal.INVALID(f"{key[:40]!r} is unknown, expected one of {', '.join(KEYS)}")
         sort, order = query.get("sort", Sort.CREATED), query.get("order")
         if sort not in list(Sort):
             raise Refusal.INVALID(f"sort must be one of {', '.join(Sort)}")

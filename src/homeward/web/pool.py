@@ -189,7 +189,7 @@ class Pool:
         *arguments: Any,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer of the process of a run."""
+        """Send request `name` to the process of a run and return its answer; see `Worker.ask`."""
         return await self.worker_of(run).ask(name, arguments, self.limit, gone)
 
     async def warm(self) -> None:

@@ -134,11 +134,11 @@ def serve(
     """Serve a folder until interrupted; call `started` once the server accepts requests."""
     import uvicorn
 
-    from homeward.web.app import Limits, Server
+    from homeward.web.app import Server, ServerSettings
     from homeward.web.connections import IdleTimeout
     from homeward.web.guard import Guard
 
-    server = Server(root, Limits(jobs=jobs, warm=True))
+    server = Server(root, ServerSettings(jobs=jobs, warm=True))
     app = Guard(server.app(), host, token)
     config = uvicorn.Config(
         app,

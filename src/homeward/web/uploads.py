@@ -1,9 +1,9 @@
 """Uploaded rasters: limited in size and time, and read in a separate process.
 
 The body is written to a file that is named by a random number and the suffix of the client's name.
-`reading` makes a new raster from it, and the uploaded file is always deleted. An upload that no run
-uses is kept for a day. The page refers to an upload by its number, so clients neither send nor see
-paths.
+`upload_reader` makes a new raster from it, and the uploaded file is always deleted. An upload that
+no run uses is kept for a day. The page refers to an upload by its number, so clients neither send
+nor see paths.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from starlette.concurrency import run_in_threadpool
 
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
-from homeward.web.reading import COMMAND
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.upload_reader import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping

@@ -37,7 +37,7 @@ class GymWorld:
         Function from the unwrapped environment to a hashable key of its state. Without it, the
         observation is the key, and the observation space must be discrete.
     table : GymnasiumTable, optional
-        What `from_gymnasium` found, which numbers the keys. Without it, keys must be numbers.
+        Result of `from_gymnasium`, which numbers the keys. Without it, keys must be state numbers.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from homeward.errors import InvalidInputError
 from lab.__main__ import app
 from lab.bench import criteria as bench
-from lab.bench.criteria import Comparison
+from lab.bench.criteria import CriteriaTiming
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,9 @@ runner = CliRunner()
 
 
 def test_criteria_gives_the_ratio_with_its_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(steps: int, seed: int = 0, **_: Any) -> Comparison:
+    def measure(steps: int, seed: int = 0, **_: Any) -> CriteriaTiming:
         three = (1e-3 * (2 + seed),) * 3
-        return Comparison(seed, steps, (1e-3,) * 3, three, (1.0, 0.5, 0.0))
+        return CriteriaTiming(seed, steps, (1e-3,) * 3, three, (1.0, 0.5, 0.0))
 
     monkeypatch.setattr(bench, "measure", measure)
     words = ["bench", "criteria", "--steps", "4", "--terrains", "3"]

@@ -6,12 +6,12 @@ import pytest
 
 from homeward.solvers import Status
 from lab.bench import planning
-from lab.bench.peers import Answer
-from lab.bench.planning import SETTINGS, Setting, measure
+from lab.bench.peers import PeerAnswer
+from lab.bench.planning import SETTINGS, TimedSetting, measure
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
-def test_the_lp_solvers_confirm_every_setting(setting: Setting) -> None:
+def test_the_lp_solvers_confirm_every_setting(setting: TimedSetting) -> None:
     found = measure(setting, steps=3, samples=1, shape=(6, 10))
     assert set(found.lp) == {"HiGHS ipm", "HiGHS simplex", "Clarabel"}
     assert found.difference is not None
@@ -21,7 +21,7 @@ def test_the_lp_solvers_confirm_every_setting(setting: Setting) -> None:
 
 
 def test_without_an_answer_there_is_nothing_to_compare_with() -> None:
-    silent = Answer(Status.NOT_CONVERGED, 0.0, 1.0)
+    silent = PeerAnswer(Status.NOT_CONVERGED, 0.0, 1.0)
     with (
         patch.object(planning, "highs_lp", lambda *_: silent),
         patch.object(planning, "clarabel_lp", lambda *_: silent),

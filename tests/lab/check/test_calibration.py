@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from homeward.beliefs import FiniteBelief, Sensor, TerrainBelief, entropy_reduction
+from homeward.beliefs.categorical_heights import UNKNOWN, HeightBelief, Reveal, model_of_heights
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.levels import UNKNOWN, HeightBelief, Reveal, model_of_heights
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.errors import InvalidProblemError
@@ -27,10 +27,10 @@ from lab.check.calibration import (
     RUN_BELIEFS,
     RUN_RULES,
     SETTINGS,
-    Calibration,
+    BeliefSetting,
+    BoundPlan,
     Outset,
-    Promise,
-    Setting,
+    PlanCalibration,
     calibrate,
     calibrate_runs,
     come_home,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
 
 PROVEN = (Correction.GENERAL, Correction.MOVES)
-GRID = Setting("grid", partial(height_outset, (5, 5)), Uncover(), 0.99)
-FIELD = Setting("field", SETTINGS[2].draw, SETTINGS[2].bonus, 0.999)
-MARS = Setting("Mars", SETTINGS[3].draw, SETTINGS[3].bonus, 0.999)
+GRID = BeliefSetting("grid", partial(height_outset, (5, 5)), Uncover(), 0.99)
+FIELD = BeliefSetting("field", SETTINGS[2].draw, SETTINGS[2].bonus, 0.999)
+MARS = BeliefSetting("Mars", SETTINGS[3].draw, SETTINGS[3].bonus, 0.999)
 
 
 def plain_walk(world: Moves, out: IntArray, back: IntArray, home: int, start: int, n: int) -> bool:
@@ -148,14 +148,14 @@ def test_in_each_world_the_walks_of_all_recalls_add_up_to_the_exact_chance() -> 
 def test_the_counted_fraction_is_the_one_found_by_enumeration(correction: Correction) -> None:
     plan = row_plan(correction)
     exact = float(np.mean([plan.weights @ exactly(plan, world) for world in row_worlds()]))
-    found = calibrate([Promise(ROW, plan)], 4000, np.random.default_rng(0))
+    found = calibrate([BoundPlan(ROW, plan)], 4000, np.random.default_rng(0))
     assert plan.criteria[0].corrected == pytest.approx(0.5)
     assert plan.bounds[0] == pytest.approx(exact)
     assert 0.5 < exact < 0.95
     assert found.fraction == pytest.approx(exact, abs=3.0 * np.sqrt(exact * (1 - exact) / 4000))
 
 
-def edge(delta: float, discount: float = 0.99) -> Promise:
+def edge(delta: float, discount: float = 0.99) -> BoundPlan:
     """Plan where the bound is no looser than the truth.
 
     A sure drop leads from home to the bottom, and two moves back up. In a quarter of the worlds the
@@ -167,7 +167,7 @@ def edge(delta: float, discount: float = 0.99) -> Promise:
     belief = FiniteBelief(worlds, np.array([0.5, 0.25, 0.25]))
     bonus = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
     planner = Planner(lambda _: bonus, [ReturnHome(delta)], discount, Correction.MOVES)
-    return Promise(belief, planner.plan(belief, 0))
+    return BoundPlan(belief, planner.plan(belief, 0))
 
 
 @pytest.mark.parametrize("delta", [0.9, 0.8])
@@ -179,7 +179,7 @@ def test_where_the_bound_is_exact_the_promise_is_kept_and_only_just(delta: float
     assert found.holds
     (criterion,) = promise.plan.criteria
     more = replace(promise.plan, criteria=(replace(criterion, bound=delta + 0.03),))
-    assert not calibrate([Promise(promise.belief, more)], 5000, np.random.default_rng(1)).holds
+    assert not calibrate([BoundPlan(promise.belief, more)], 5000, np.random.default_rng(1)).holds
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_where_the_bound_is_exact_the_promise_is_kept_and_only_just(delta: float
 )
 @pytest.mark.parametrize("correction", PROVEN)
 def test_plans_that_the_level_binds_keep_it(
-    setting: Setting, delta: float, worlds: int, correction: Correction
+    setting: BeliefSetting, delta: float, worlds: int, correction: Correction
 ) -> None:
     promises = make_promises(setting, delta, correction, 8, np.random.default_rng(2))
     assert len({id(promise.belief) for promise in promises}) == 8
@@ -212,7 +212,7 @@ def test_plans_that_the_level_binds_keep_it(
 
 
 @pytest.mark.parametrize("setting", [GRID, FIELD], ids=lambda s: s.title)
-def test_without_a_correction_the_level_is_broken(setting: Setting) -> None:
+def test_without_a_correction_the_level_is_broken(setting: BeliefSetting) -> None:
     found = examine(setting, 0.8, Correction.NAIVE, plans=8, worlds=500, seed=0)
     assert found.bound > 0.99
     assert found.upper < 0.8
@@ -220,12 +220,12 @@ def test_without_a_correction_the_level_is_broken(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("setting", [GRID, FIELD], ids=lambda s: s.title)
-def test_a_plan_that_ignores_safety_but_claims_it_is_refuted(setting: Setting) -> None:
+def test_a_plan_that_ignores_safety_but_claims_it_is_refuted(setting: BeliefSetting) -> None:
     reckless = []
     for belief, plan in make_promises(setting, 0.8, Correction.MOVES, 8, np.random.default_rng(4)):
         unsafe = Planner(setting.bonus, [], setting.discount).plan(belief, plan.state)
         wrong = replace(plan, weights=unsafe.weights, outbound=unsafe.outbound)
-        reckless.append(Promise(belief, wrong))
+        reckless.append(BoundPlan(belief, wrong))
     found = calibrate(reckless, 500, np.random.default_rng(5))
     assert found.bound >= 0.8 - 1e-6
     assert not found.holds
@@ -250,7 +250,7 @@ def test_half_of_the_recalls_come_before_the_first_step_at_a_discount_of_one_hal
     gives_up = replace(plan.criteria[0], return_policy=np.full(3, GIVE_UP, np.int32))
     leaves = plan.outbound[plan.outbound[:, 0] == 1][:1]
     plan = replace(plan, weights=np.ones(1), outbound=leaves, criteria=(gives_up,))
-    found = calibrate([Promise(belief, plan)], 2000, np.random.default_rng(9))
+    found = calibrate([BoundPlan(belief, plan)], 2000, np.random.default_rng(9))
     assert found.fraction == pytest.approx(0.5, abs=0.04)
 
 
@@ -288,7 +288,7 @@ def test_a_general_world_is_played_out_and_may_end() -> None:
 @given(st.integers(1, 3000), st.data())
 def test_the_limits_make_the_count_just_this_rare(trials: int, data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, trials))
-    found = Calibration(1, trials, hits, 0.5, 0.5)
+    found = PlanCalibration(1, trials, hits, 0.5, 0.5)
     assert found.lower <= found.fraction <= found.upper
     if hits:
         assert binom.sf(hits - 1, trials, found.lower) == pytest.approx(0.01, rel=1e-6)
@@ -305,11 +305,11 @@ def test_the_limits_make_the_count_just_this_rare(trials: int, data: st.DataObje
     [(0.9, 0.9, True), (0.97, 0.9, False), (0.9, 0.97, False)],
 )
 def test_both_the_level_and_the_bound_count(level: float, bound: float, holds: bool) -> None:
-    assert Calibration(1, 1000, 910, level, bound).holds is holds
+    assert PlanCalibration(1, 1000, 910, level, bound).holds is holds
 
 
 def test_a_fraction_below_the_claim_does_not_refute_it_by_chance_alone() -> None:
-    few, many = Calibration(1, 100, 88, 0.9, 0.9), Calibration(1, 10_000, 8_800, 0.9, 0.9)
+    few, many = PlanCalibration(1, 100, 88, 0.9, 0.9), PlanCalibration(1, 10_000, 8_800, 0.9, 0.9)
     assert few.holds
     assert not many.holds
 
@@ -381,7 +381,7 @@ def test_a_run_is_recalled_while_its_way_home_looks_doubtful(
 
 
 @pytest.mark.parametrize("setting", SETTINGS[4:], ids=lambda setting: str(setting.title))
-def test_moves_tell_about_heights_before_the_plan(setting: Setting) -> None:
+def test_moves_tell_about_heights_before_the_plan(setting: BeliefSetting) -> None:
     belief: Any = setting.draw(np.random.default_rng(0)).belief
     assert len(belief.attempts) > 0
     assert belief.exactness == "bound"
@@ -399,7 +399,7 @@ def test_a_rover_has_explored_before_it_plans() -> None:
 
 def test_where_nothing_binds_the_study_says_so() -> None:
     flat = HeightBelief((2, 2), known=np.array([1, 1, 1, 1]))
-    known = Setting("known ground", lambda _: Outset(flat, 0), Uncover(), 0.9)
+    known = BeliefSetting("known ground", lambda _: Outset(flat, 0), Uncover(), 0.9)
     with pytest.raises(InvalidProblemError, match=r"known ground: δ = 0.9 binds 0 plans at 40"):
         make_promises(known, 0.9, Correction.MOVES, 2, np.random.default_rng(0))
 
@@ -409,4 +409,4 @@ def test_a_plan_without_a_way_home_is_refused() -> None:
     belief, state = GRID.draw(rng)
     unsafe = Planner(Uncover(), []).plan(belief, state)
     with pytest.raises(InvalidProblemError, match="no criterion"):
-        calibrate([Promise(belief, unsafe)], 10, rng)
+        calibrate([BoundPlan(belief, unsafe)], 10, rng)

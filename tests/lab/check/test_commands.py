@@ -85,8 +85,8 @@ def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> 
 def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     from lab.check import calibration
 
-    def broken(*_: object) -> calibration.Calibration:
-        return calibration.Calibration(plans=1, worlds=100, home=50, level=0.9, bound=0.9)
+    def broken(*_: object) -> calibration.PlanCalibration:
+        return calibration.PlanCalibration(plans=1, worlds=100, home=50, level=0.9, bound=0.9)
 
     monkeypatch.setattr(calibration, "examine", broken)
     monkeypatch.setattr(calibration, "calibrate_runs", lambda *_: {"end": broken()})

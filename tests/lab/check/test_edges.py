@@ -23,7 +23,7 @@ from homeward.solvers import (
     solve_return,
 )
 from lab.check import edges, referee
-from lab.check.edges import FAMILIES, NEARLY, RARE, Edge, Family, draw, examine
+from lab.check.edges import FAMILIES, NEARLY, RARE, ExtremeProblem, Family, draw, examine
 from lab.check.rationals import Exact, best_mixture, exact_way_home, solve_integers
 from lab.check.referee import (
     Truth,
@@ -518,7 +518,7 @@ def test_what_is_raised_is_a_fault_and_no_status() -> None:
         assert verdict.faults == ("it raised ZeroDivisionError",)
 
 
-def drawn(name: str, number: int, seed: int = 0) -> Edge:
+def drawn(name: str, number: int, seed: int = 0) -> ExtremeProblem:
     return draw(NAMED[name], number, seed)
 
 

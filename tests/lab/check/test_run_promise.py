@@ -9,17 +9,17 @@ from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves, SparseMDP
 from homeward.planning import guide, ledger
+from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import with_way
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.planner import Planner
-from homeward.planning.returns import returns_of
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
-from lab.check.run_promise import Case, Kind, examine, random_case
+from lab.check.run_promise import Kind, RunCase, examine, random_case
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from homeward.planning.returns import Returns
+    from homeward.planning.general_returns import Returns
 
 ROUNDING = BUDGET_TOLERANCE + 1e-12
 
@@ -58,7 +58,7 @@ def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.Monkey
     monkeypatch.setattr(guide, "returns_of", half)
     rows = [[[1.0, 0.0, 0.0], [0.0, 0.8, 0.2]], [[1.0, 0.0, 0.0]] * 2, [[0.0, 0.0, 1.0]] * 2]
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    found = examine(Case("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))
+    found = examine(RunCase("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))
     assert found.unbalanced == pytest.approx(0.1)
     assert found.excess == pytest.approx(0.05)
 
@@ -73,7 +73,7 @@ def one_way_street(back: float) -> FiniteBelief:
 @pytest.mark.parametrize(("delta", "steps"), [(0.9, 0), (0.7, 1), (0.5, 1)])
 def test_a_run_spends_what_delta_allows_and_no_more(delta: float, steps: int) -> None:
     found = examine(
-        Case("moves", one_way_street(0.8), Planner(RMax(), [ReturnHome(delta)]), start=0)
+        RunCase("moves", one_way_street(0.8), Planner(RMax(), [ReturnHome(delta)]), start=0)
     )
     assert found.steps == steps
     assert found.spent == pytest.approx(0.2 * steps)
@@ -87,7 +87,7 @@ def test_the_action_that_collects_a_bonus_is_charged_for_where_it_leads() -> Non
 
     for delta, steps in ((0.9, 0), (0.7, 1)):
         planner = Planner(leaving, [ReturnHome(delta)])
-        found = examine(Case("moves", one_way_street(0.8), planner, start=0))
+        found = examine(RunCase("moves", one_way_street(0.8), planner, start=0))
         assert found.steps == steps
         assert found.excess <= ROUNDING
 
@@ -98,7 +98,7 @@ def test_nor_does_that_action_leave_the_set_to_stay_inside() -> None:
 
     inside = StayInside(np.array([True, False]), 1.0)
     planner = Planner(leaving, [ReturnHome(0.1), inside])
-    assert examine(Case("moves", one_way_street(1.0), planner, start=0)).steps == 0
+    assert examine(RunCase("moves", one_way_street(1.0), planner, start=0)).steps == 0
 
 
 def test_a_deadline_counts_first_attempts_alone() -> None:
@@ -107,13 +107,13 @@ def test_a_deadline_counts_first_attempts_alone() -> None:
     belief = FiniteBelief([Moves(dest, np.array([[1.0, 1.0], [1.0, 0.5]]))])
     for delta, steps in ((0.6, 0), (0.5, 1)):
         planner = Planner(RMax(), [ReturnWithin(1, delta)])
-        found = examine(Case("chancy moves", belief, planner, start=0))
+        found = examine(RunCase("chancy moves", belief, planner, start=0))
         assert found.steps == steps
         assert found.excess <= ROUNDING
 
 
 def test_a_level_that_can_not_be_kept_from_the_start_leads_to_no_step() -> None:
     planner = Planner(RMax(), [ReturnHome(0.9, home=0)])
-    found = examine(Case("moves", one_way_street(0.8), planner, start=1))
+    found = examine(RunCase("moves", one_way_street(0.8), planner, start=1))
     assert not found.feasible
     assert found.steps == 0

@@ -11,7 +11,7 @@ from lab.check.soundness import (
     DISCOUNTS,
     KINDS,
     TOGETHER,
-    Case,
+    BoundCase,
     Kind,
     examine,
     examine_together,
@@ -97,7 +97,7 @@ def test_staying_inside_on_moves_needs_its_small_correction(
         discount = float(rng.choice([0.1, 0.3, 0.6]))
         allowed = rng.random(belief.counts.shape) < 0.6
         allowed[0, 0] = True
-        case = Case(belief, [StayInside(allowed, 0.5)], discount, (Correction.MOVES,), None)
+        case = BoundCase(belief, [StayInside(allowed, 0.5)], discount, (Correction.MOVES,), None)
         found = examine_together(case, Correction.MOVES, rng)
         worst = max(worst, found.any_way, found.planned)
     assert (worst > 1e-4) == caught

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from matplotlib.patches import Rectangle
 
-from homeward.paper.criteria import Story, stories
+from homeward.paper.criteria import CriterionExample, stories
 from homeward.paper.figures.criteria import draw_criterion
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STORIES = {story.name: story for story in stories()}
 
 
-def drawn(story: Story) -> Figure:
+def drawn(story: CriterionExample) -> Figure:
     figure = draw_criterion(story)
     figure.savefig(BytesIO())  # only what is rendered has its place
     return figure
@@ -28,7 +28,7 @@ def planes(figure: Figure) -> list[Axes]:
 
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
-def test_no_words_of_a_plane_or_a_world_lie_on_others(story: Story) -> None:
+def test_no_words_of_a_plane_or_a_world_lie_on_others(story: CriterionExample) -> None:
     figure = drawn(story)
     for axes in figure.axes:
         texts = [t for t in axes.texts if t.get_text()]

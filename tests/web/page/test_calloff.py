@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 from homeward.beliefs import corrections_of
+from homeward.beliefs.categorical_heights import UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import MoveSets, work_together
-from homeward.beliefs.levels import UNKNOWN, WALL, HeightBelief
 from homeward.bonuses import Uncover
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner

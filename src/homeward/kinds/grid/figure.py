@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgba_array
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
+from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of, stranded_in
 from homeward.kinds.grid.maps import HeightMap
@@ -29,7 +29,7 @@ from homeward.kinds.grid.world import (
     side_of,
 )
 from homeward.plots.films import write_frames
-from homeward.plots.maps import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
+from homeward.plots.map_figures import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
 from homeward.runs.config import checked
 from homeward.words import ENDS

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import Reveal
+from homeward.beliefs.categorical_heights import WALL
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.levels import WALL
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidInputError
 from homeward.files import replace_json

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
-from homeward.beliefs.grid_graph import grid_size
-from homeward.beliefs.levels import (
+from homeward.beliefs.categorical_heights import (
     LEVELS,
     UNKNOWN,
     WALL,
@@ -33,6 +32,7 @@ from homeward.beliefs.levels import (
     model_of_heights,
     shape_of,
 )
+from homeward.beliefs.grid_graph import grid_size
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.reachability import can_reach_start, move_graph
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.beliefs import HeightBelief, Reveal
-from homeward.beliefs.levels import UNKNOWN, WALL
+from homeward.beliefs.categorical_heights import UNKNOWN, WALL
 from homeward.beliefs.observations import Labels
 from homeward.errors import InvalidInputError
 from homeward.kinds.grid.kind import setup_of, uniform
@@ -84,7 +84,9 @@ class GridVehicle(Vehicle):
             if not (1 <= height <= self.levels or height == WALL):
                 raise InvalidInputError(f"{what} is {height}, expected {expected}")
             if found.setdefault(state, height) != height:
-                raise InvalidInputError(f"{what}: the square {given[:2]} has another height before")
+                raise InvalidInputError(
+                    f"{what}: square {given[:2]} is given twice, with different heights"
+                )
         return found
 
     def observation(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
+from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from homeward.arrays import frozen, index
-from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, Reveal
+from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL, Reveal
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap

@@ -46,7 +46,7 @@ Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
 
 
 def _error_of(value: Any) -> Any:
-    """Return a variance that is written as text as a number; raise if a number is no variance."""
+    """Return a variance, also from text, as a number, or the name of a file; raise if invalid."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -219,7 +219,7 @@ class RoverConfig(SafeConfig):
 
     @property
     def rule(self) -> Literal["driven", "paper"]:
-        """The ground, also where it is not given; records without one are older than the choice."""
+        """The ground, or its default. Old records have no `ground`; their ground is "paper"."""
         if self.ground is not None:
             return self.ground
         is_old = self.terrain_sha256 is not None or self.belief == "unmapped"
@@ -329,7 +329,7 @@ class RoverConfig(SafeConfig):
 
 
 def _cell_at(place: Any, cells: Cells, what: str) -> Any:
-    """Return the row and column of a place on the map; other places as they are."""
+    """Return the row and column of a place ``map:X,Y``; return other places unchanged."""
     if not isinstance(place, str) or not place.strip().startswith("map:"):
         return cell_from_text(place)
     try:

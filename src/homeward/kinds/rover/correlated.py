@@ -89,7 +89,7 @@ def _fitted(cells: Cells) -> Matern:
 
 
 def text_of(config: RoverConfig) -> str:
-    """Return what is believed of the heights, as a sentence."""
+    """Return a sentence that describes the prior of the heights."""
     kernel = kernel_of(config)
     what = "The terrain model's error has" if config.belief == "correlated" else "No terrain model"
     more = "" if config.belief == "correlated" else " is known, only its mean height. Heights have"
@@ -100,7 +100,7 @@ def text_of(config: RoverConfig) -> str:
 
 
 def refuted(found: Calibration) -> str:
-    """Return that measured heights refute the kernel, as a sentence."""
+    """Return a sentence which says that the measured heights refute the kernel."""
     return (
         f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs:,} measured height "
         "differences are beyond two standard deviations, expected 5 %. Probabilities are too high. "

@@ -32,7 +32,7 @@ from homeward.kinds.rover.summary import GROUND_COLOURS
 from homeward.kinds.rover.targets import targets_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
-from homeward.plots.maps import (
+from homeward.plots.map_figures import (
     PAPER,
     QUIET,
     FilmFigure,
@@ -196,7 +196,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def _learned(run: Run, config: RoverConfig, replay: Replay) -> float:
-    """Return the nats that a run learned; only a run without a summary is followed for that."""
+    """Return the nats that a run learned; a run without a summary is replayed to find them."""
     steps, summary = len(replay.log), run.directory / FACTS
     if run.status is RunStatus.FINISHED and summary.is_file():
         facts = read_json(summary)

@@ -107,9 +107,10 @@ def inside_of(config: RoverConfig) -> BoolArray | None:
 def landing_site(belief: SlopeBelief, inside: BoolArray | None = None) -> int:
     """Return a start with room around it, in the area to keep in [S] if there is one.
 
-    Moves that work with probability `SURE` or more divide the map into parts in which there is a
-    way from each cell to each other; the site is the largest part's cell nearest to the middle.
-    Among parts of the same size, the nearest to the middle counts, then the first in row order.
+    Moves that work with probability `SURE` or more divide the map into strongly connected
+    components. The site is the cell of the largest component that is nearest to the middle. Among
+    components of the same size, the one nearest to the middle is chosen, then the first in row
+    order.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -262,7 +263,7 @@ def fields(belief: SlopeBelief, world: Rover) -> dict[str, NDArray[Any]]:
 
 
 def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function from an explorer to how much it knows of the terrain."""
+    """Return a function that maps an explorer to texts on how much it knows of the terrain."""
     from homeward.kinds.rover.outputs import is_seen
 
     prior = prior_of(config)

@@ -34,7 +34,7 @@ from homeward.kinds.rover.way_home import (
     way_features,
 )
 from homeward.planning.remote import Outside
-from homeward.runs.observations import Digest
+from homeward.runs.observation_codec import Digest
 from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
 from homeward.terrain.gdal import has_degrees, same_system
@@ -150,7 +150,7 @@ class RoverVehicle(Vehicle):
         return self._together([(f"height {n}", one) for n, one in enumerate(given, start=1)])
 
     def _together(self, given: Sequence[tuple[str, Any]]) -> Measured:
-        """Return measurements, each with its place for messages, as arrays."""
+        """Return measurements as arrays; each one is given with its name for messages."""
         found: dict[int, tuple[float, float, str]] = {}
         for what, one in given:
             cell, height, variance = self._measurement(one, what)

@@ -219,7 +219,7 @@ def _heights(config: RoverConfig) -> list[str]:
 
 
 def way_of(config: RoverConfig) -> str:
-    """Return the name of the way home from any cell, which no limit of the run applies to."""
+    """Return the name of a way home from any cell; it does not keep the limits of the run."""
     limited = config.run_limits() or config.back_within is not None
     return f"a way back to {place_of(config)}{' of any length' if limited else ''}"
 

@@ -16,9 +16,9 @@ from homeward.bonuses import Looks, view_of
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
+from homeward.planning.gain_search import Scratch, Shares, search_outward
 from homeward.planning.graph import EVERYWHERE, graph_of
 from homeward.planning.guide import Guide
-from homeward.planning.outward import Scratch, Shares, search_outward
 from homeward.planning.rate import MIN_LEFT, RateSearch
 from homeward.terrain.points import cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature

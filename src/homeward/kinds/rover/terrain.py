@@ -19,7 +19,7 @@ from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.safety import Allowance
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
 from homeward.terrain.cells import at_centres, cells_with, sides_of
-from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
+from homeward.terrain.crossings import Crossings, DrivingLimits, crossed_cells
 from homeward.terrain.elevation import moved, to_map
 from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
@@ -292,7 +292,7 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
     error = config.error if isinstance(config.error, float) else _error(config.error, elevation)
     if config.is_driven:
         base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
-        vehicle = Vehicle(config.climb, config.descend, config.roll, base)
+        vehicle = DrivingLimits(config.climb, config.descend, config.roll, base)
         free = elevation
         if closed is not None:
             free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))

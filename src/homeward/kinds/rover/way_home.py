@@ -102,9 +102,9 @@ def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
 
 
 def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
-    """Return the map coordinates [n, 3] (x, y and the height in m) of a line, of 2 corners or more.
+    """Return the map coordinates [n, 3] of a line: x, y and the height in m.
 
-    A line of a single corner has it twice.
+    If the line has only one corner, it is repeated, so n is at least 2.
     """
     transform = cells_of(config).transform
     places = [
@@ -117,7 +117,7 @@ def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
 def write_ways(run: Run, step: int | None, out: Path) -> int:
     """Write the ways home after a step of a run, or after every step, as GeoJSON, GPX or KML.
 
-    Return the number of ways. What was measured up to the step is all that counts for its way.
+    Return the number of ways. A way depends only on what was measured up to its step.
     """
     replay = Replay(run.directory)
     config = checked(RoverConfig, run.config, str(run.directory / "config.json"))

@@ -86,7 +86,7 @@ class ToyTextConfig(Config):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with an agent spelled by `algorithm`, if it can."""
+        """Return values with the agent given as `algorithm`, if that can name it."""
         return spelled(cls, values)
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
@@ -94,7 +94,7 @@ class ToyTextConfig(Config):
         return agent_of(self)
 
     def sampled(self) -> Sampled | None:
-        """Return what is asked for by sampling; None if only what is proven counts."""
+        """Return the settings of sampled certificates; None if only proven bounds count."""
         if self.confidence is None:
             return None
         return Sampled(self.confidence, self.worlds, self.seed, self.lots)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from homeward.kinds.tabular.world import TILES, TileMap, tile_map
-from homeward.plots.maps import PAPER, Layout, draw_key, draw_maps, mark
+from homeward.plots.map_figures import PAPER, Layout, draw_key, draw_maps, mark
 from homeward.words import ENDS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Tiles(Outside):
-    """A world of tiles outside; an episode ends in a hole, on the cliff or at the goal."""
+    """A real world of tiles; an episode ends in a hole, on the cliff or at the goal."""
 
     def __init__(self, tiles: TileMap) -> None:
         super().__init__(tiles.start, tiles.final)

@@ -18,7 +18,7 @@ from homeward.paper.figures.stories import INK, QUIET, draw_graph
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from homeward.paper.criteria import Case, Side, Story
+    from homeward.paper.criteria import Case, CriterionExample, Side
 
 BEST, SHORT, WANTED = "#D55E00", "#EDEDED", "#0072B2"  # Okabe and Ito's vermilion and blue; grey
 HIGH, GRAPH, PLANE, GAP = 3.7, 2.5, 3.0, 0.75  # inches
@@ -39,7 +39,7 @@ OFFSETS: dict[Side, dict[str, Any]] = {
 }
 
 
-def draw_criterion(story: Story) -> Figure:
+def draw_criterion(story: CriterionExample) -> Figure:
     """Return a figure of a story: its worlds on the left, a plane for each case on the right."""
     worlds = dict(zip(story.worlds, story.cases[0].belief.worlds, strict=True))
     wide = 0.3 + len(worlds) * GRAPH + len(story.cases) * (PLANE + GAP) + 0.25

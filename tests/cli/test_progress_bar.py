@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from homeward.cli.interrupts import listening
-from homeward.cli.progress import show_steps
+from homeward.cli.progress_bar import show_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ import pytest
 from tests.web.rasters import boast, geotiff, label, packed, virtual
 
 from homeward.terrain import read_elevation
-from homeward.web import reading
+from homeward.web import upload_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,18 +22,18 @@ Read = Callable[..., dict[str, Any]]
 
 SCRIPT = """
 import json, sys
-import homeward.web.reading as reading
-reading.limit()
+import homeward.web.upload_reader as upload_reader
+upload_reader.limit()
 for line in sys.stdin:
-    print(json.dumps(reading.main(json.loads(line))), flush=True)
+    print(json.dumps(upload_reader.main(json.loads(line))), flush=True)
 """
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[subprocess.Popen[str]]:
     """Start one process that reads files as each upload's own would."""
-    others = ",".join(sorted(reading.drivers() - set(reading.DRIVERS)))
-    here = {**os.environ, **reading.QUIET, reading.SKIP: others}
+    others = ",".join(sorted(upload_reader.drivers() - set(upload_reader.DRIVERS)))
+    here = {**os.environ, **upload_reader.QUIET, upload_reader.SKIP: others}
     words = [sys.executable, "-c", SCRIPT]
     with subprocess.Popen(words, stdin=-1, stdout=-1, text=True, env=here) as process:
         yield process
@@ -57,14 +57,14 @@ def read(reader: subprocess.Popen[str], tmp_path: Path) -> Read:
 
 def test_a_process_of_its_own_has_few_drivers_and_prints_what_it_read(tmp_path: Path) -> None:
     (tmp_path / "sent.tif").write_bytes(geotiff())
-    words = [sys.executable, "-m", "homeward.web.reading", str(tmp_path / "sent.tif")]
+    words = [sys.executable, "-m", "homeward.web.upload_reader", str(tmp_path / "sent.tif")]
     done = subprocess.run([*words, str(tmp_path / "t.tif"), "hills.tif"], stdout=-1, check=True)
     assert json.loads(done.stdout)["shape"] == [40, 60]
 
 
 def test_where_all_drivers_are_there_nothing_is_read(tmp_path: Path) -> None:
     (tmp_path / "sent.tif").write_bytes(geotiff())
-    found = reading.main([str(tmp_path / "sent.tif"), str(tmp_path / "t.tif"), "hills.tif"])
+    found = upload_reader.main([str(tmp_path / "sent.tif"), str(tmp_path / "t.tif"), "hills.tif"])
     assert "can't be restricted" in found["error"]
 
 
@@ -130,15 +130,15 @@ def test_an_array_may_not_be_larger_than_a_raster(read: Read, tmp_path: Path) ->
 
 def test_the_reading_process_has_little_of_everything() -> None:
     script = (
-        "import json, resource as r; from homeward.web import reading; reading.limit();"
+        "import json, resource as r; from homeward.web import upload_reader; upload_reader.limit();"
         "limits = (r.RLIMIT_AS, r.RLIMIT_CPU, r.RLIMIT_FSIZE);"
         "print(json.dumps([r.getrlimit(which)[0] for which in limits]))"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
     assert json.loads(said) == [
-        reading.MAX_MEMORY_BYTES,
-        reading.MAX_CPU_SECONDS,
-        reading.MAX_OUTPUT_BYTES,
+        upload_reader.MAX_MEMORY_BYTES,
+        upload_reader.MAX_CPU_SECONDS,
+        upload_reader.MAX_OUTPUT_BYTES,
     ]
 
 
@@ -152,7 +152,7 @@ def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) 
 
 def test_it_has_little_memory(tmp_path: Path) -> None:
     script = (
-        "import homeward.web.reading as r; r.MAX_MEMORY_BYTES = 1 << 30; r.limit()\n"
+        "import homeward.web.upload_reader as r; r.MAX_MEMORY_BYTES = 1 << 30; r.limit()\n"
         "try:\n    bytearray(2 << 30)\nexcept MemoryError:\n    print('refused')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -161,8 +161,8 @@ def test_it_has_little_memory(tmp_path: Path) -> None:
 
 def test_the_drivers_that_its_user_skips_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "sent.tif").write_bytes(geotiff())
-    words = [sys.executable, "-m", "homeward.web.reading", str(tmp_path / "sent.tif")]
-    here = {**os.environ, reading.SKIP: "NITF,GTiff"}
+    words = [sys.executable, "-m", "homeward.web.upload_reader", str(tmp_path / "sent.tif")]
+    here = {**os.environ, upload_reader.SKIP: "NITF,GTiff"}
     done = subprocess.run(
         [*words, str(tmp_path / "t.tif"), "hills.tif"], stdout=-1, check=True, env=here
     )

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lab.bench.compare import general, refereed, unconstrained, within
+from lab.bench.peer_comparison import general, refereed, unconstrained, within
 
 
 def test_every_mdp_library_finds_our_values() -> None:

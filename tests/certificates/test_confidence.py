@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from homeward.certificates.intervals import bernstein, clopper_pearson, lower_limit
+from homeward.certificates.confidence import bernstein, clopper_pearson, lower_limit
 
 
 @given(st.integers(1, 200), st.floats(0.0, 1.0), st.sampled_from([0.5, 0.05, 1e-4]))

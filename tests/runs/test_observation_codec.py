@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from homeward.beliefs import Rows, Transition, Visit
 from homeward.beliefs.heights import Heights
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.observations import Digest, decode, encode
+from homeward.runs.observation_codec import Digest, decode, encode
 
 
 @dataclass(frozen=True)

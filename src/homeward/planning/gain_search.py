@@ -2,9 +2,9 @@
 
 `homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
 defines gains. A path [n] has the states from the current one to the target, both included; it is
-empty if there is no target. Where amounts are limited, an edge costs its `pace` instead of a step.
-Searches write to a `Scratch` and clean what they wrote, so that they cost what they visit, however
-large the map is.
+empty if there is no target. If amounts such as energy are limited, an edge costs its `pace` instead
+of one step. Searches write to a `Scratch` and clean what they wrote, so that they cost what they
+visit, however large the map is.
 """
 
 from __future__ import annotations
@@ -274,11 +274,11 @@ def best_per_risk(
 ) -> tuple[IntArray, float, float, float, float, float]:
     """Find the state with the most gain per unit of risk, by a search outward from `state`.
 
-    The risk of a path is the largest share of its states. Each state is reached by the path
-    with the least risk and, among these, with the fewest steps. States whose path has a risk above
-    1, or whose gain per step is below `floor`, are excluded. Returns the path to the state, its
-    gain, steps and risk; then the least risk among the states that only their risk excludes, and
-    the gain there.
+    The risk of a path is the largest share of its states. Each state is reached by the path with
+    the least risk and, among these, with the fewest steps. States whose path has a risk above 1, or
+    whose gain per step is below `floor`, are excluded. Returns the path to the state, its gain,
+    steps and risk. Also returns, of the states that are excluded only by their risk, the least risk
+    and the gain of that state. A look takes `extra` steps after arrival.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     steps, worst, looked, before, is_done, _, visited = scratch

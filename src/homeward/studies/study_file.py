@@ -19,9 +19,9 @@ from homeward.files import refusing
 from homeward.runs.config import checked
 from homeward.runs.lock import locked
 from homeward.runs.manifest import now
-from homeward.runs.observations import decode, encode
+from homeward.runs.observation_codec import decode, encode
 from homeward.studies.study import Study
-from homeward.studies.work import Outcome
+from homeward.studies.work import TaskOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ SCHEMA = f"""
 """
 
 
-class Ledger:
+class StudyFile:
     """An open study file."""
 
     def __init__(self, path: Path, study: Study, base: sqlite3.Connection) -> None:
@@ -54,7 +54,7 @@ class Ledger:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
+    def open(cls, path: Path | str, study: Study) -> Iterator[StudyFile]:
         """Open the file of a study to continue it, or create the file.
 
         Raise, and leave the file unchanged, if it has another format, definition or version, or if
@@ -73,7 +73,7 @@ class Ledger:
 
     @classmethod
     @contextmanager
-    def read(cls, path: Path | str) -> Iterator[Ledger]:
+    def read(cls, path: Path | str) -> Iterator[StudyFile]:
         """Open the file of a study to read it; another process may be writing it."""
         path = Path(path)
         if not path.is_file():
@@ -106,7 +106,7 @@ class Ledger:
         done = {position for (position,) in rows}
         return [position for position in range(self.study.tasks) if position not in done]
 
-    def record(self, outcomes: Iterable[Outcome]) -> None:
+    def record(self, outcomes: Iterable[TaskOutcome]) -> None:
         """Record outcomes in one transaction."""
         entries = []
         for outcome in outcomes:
@@ -125,16 +125,16 @@ class Ledger:
         except sqlite3.Error as cause:
             raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[TaskOutcome]:
         """Yield the recorded outcomes in the order of the tasks."""
         query = "SELECT position, row, error, seconds FROM task ORDER BY position"
         for position, text, error, seconds in self._base.execute(query):
             row = None
             if text is not None:
                 row = {key: decode(value, ()) for key, value in json.loads(text).items()}
-            yield Outcome(position, row, error, seconds)
+            yield TaskOutcome(position, row, error, seconds)
 
-    def failures(self) -> list[Outcome]:
+    def failures(self) -> list[TaskOutcome]:
         """Return the outcomes of the tasks that failed."""
         return [outcome for outcome in self.outcomes() if outcome.failed]
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from homeward.arrays import frozen
 from homeward.beliefs import HeightBelief, MoveBelief, Reveal, Transition, corrections_of
-from homeward.beliefs.corrections import Correction
-from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
-from homeward.beliefs.levels import (
+from homeward.beliefs.categorical_heights import (
     UNKNOWN,
     WALL,
     draw_heights,
     model_of_heights,
 )
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError

@@ -1,8 +1,9 @@
 """The process that reads an uploaded raster, with limits of memory and time.
 
-``python -m homeward.web.reading SOURCE TARGET NAME [PIXEL]`` reads the heights and writes them as a
-new GeoTIFF. Runs read only the new file, so no other process parses the upload. The process prints
-one JSON object: the description of the raster, or ``{"error": sentence, "code": code}``.
+``python -m homeward.web.upload_reader SOURCE TARGET NAME [PIXEL]`` reads the heights and writes
+them as a new GeoTIFF. Runs read only the new file, so no other process parses the upload. The
+process prints one JSON object: the description of the raster, or ``{"error": sentence, "code":
+code}``.
 
 Only GDAL drivers that read a single file are allowed. GDAL must know the drivers to skip before it
 starts. So the process lists all drivers, and then executes itself again without the others.
@@ -40,7 +41,7 @@ SKIP = "GDAL_SKIP"
 RESTRICTED = "HOMEWARD_READING"
 """Environment variable of the process that has few drivers; the user may have set `SKIP`."""
 
-COMMAND = (sys.executable, "-P", "-m", "homeward.web.reading")
+COMMAND = (sys.executable, "-P", "-m", "homeward.web.upload_reader")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
 MAX_PREVIEW_SIDE = 64

@@ -3,7 +3,7 @@
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
 one of eight neighbours works if the destination is at most c levels higher (one, unless `climb`
 says more); drops of any depth work. Moves off the map or into a wall never work. In each world a
-move works surely or never.
+move always or never works.
 Heights are seen exactly, so the height of a square is either known or distributed as its prior.
 
 With F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,

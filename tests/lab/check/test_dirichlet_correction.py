@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.check.deviation import examine_row, rows
+from lab.check.dirichlet_correction import examine_row, rows
 
 
 @pytest.mark.parametrize("index", range(36))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from homeward.runs import Run
-from homeward.web import events
+from homeward.web import streams as module
 from homeward.web.catalogue import Catalogue
-from homeward.web.events import Streams, watched
 from homeward.web.jobs import Jobs
 from homeward.web.refusals import RefusalError
+from homeward.web.streams import Streams, watched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -133,7 +133,7 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
 
 
 def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(module, "KEEP_ALIVE_SECONDS", 0.05)
 
     async def scene() -> None:
         streams = streams_of(own)
@@ -143,7 +143,7 @@ def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPa
         ):
             for _ in range(told):
                 await following(stream)
-            assert await asyncio.wait_for(anext(stream), 5.0) == events.KEEP_ALIVE
+            assert await asyncio.wait_for(anext(stream), 5.0) == module.KEEP_ALIVE
 
     asyncio.run(scene())
 

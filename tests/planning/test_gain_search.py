@@ -8,7 +8,7 @@ import pytest
 from tests.planning.graphs import graph_from, paths, random_graph, random_looks
 
 from homeward.bonuses import Looks
-from homeward.planning.outward import (
+from homeward.planning.gain_search import (
     Scratch,
     Shares,
     best_path,

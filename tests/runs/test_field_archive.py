@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.fields import field_shape, read_fields, write_fields
+from homeward.runs.field_archive import field_shape, read_fields, write_fields
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ least connected first. On terrain a forest of the riskiest moves is integrated w
 and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound
 the risk that further moves add. Nothing here is shared with the planner.
 
-A policy of moves that work surely or never follows one path. With A_k the event that its first k
+If every move always or never works, a policy follows one path. With A_k the event that its first k
 moves work and then the way home, and B_k that the next move works too, the explorer is where it is
 worth 1 after a recall (probability 1 − γ before each step) with probability
 
@@ -58,9 +58,9 @@ Edge = tuple[int, int]
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
-    """Return bounds on the probability that all edges ever work; None if nothing is known of it.
+    """Return bounds on the probability that all edges ever work; None if the belief gives none.
 
-    They are equal, unless the edges are entangled on terrain.
+    The bounds may differ on terrain; elsewhere they are equal.
     """
     asked = set(edges)
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
