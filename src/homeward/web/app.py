@@ -325,11 +325,22 @@ class Server:
         return json_response({"runs": made}, 201)
 
     async def _why(self, request: Request) -> Response:
-        """Return the plan after a step; ask again for a while if other requests interrupt it."""
+        """Return the plan after a step."""
         name, step = await self._run(request), self._step(request)
+        return await self._patiently(request, name, "why", step)
+
+    async def _ghosts(self, request: Request) -> Response:
+        """Return in which drawn worlds the way home from a cell works."""
+        name, step = await self._run(request), self._step(request)
+        cell = parse_integer(request.query_params.get("cell", ""), "cell")
+        seed = parse_integer(request.query_params.get("seed", "0"), "seed")
+        return await self._patiently(request, name, "ghosts", step, cell, seed)
+
+    async def _patiently(self, request: Request, run: str, name: str, *given: int) -> Response:
+        """Return an answer as JSON; ask again for a while if other requests interrupt it."""
         for attempt in count(1):
             try:
-                return json_response(await self._ask(request, name, "why", step))
+                return json_response(await self._ask(request, run, name, *given))
             except RefusalError as refusal:
                 if refusal.code is not Refusal.ASK_AGAIN or attempt == MAX_INTERRUPTIONS:
                     raise

@@ -3,9 +3,9 @@
 All requests about a run go to the same process, which caches the run; a new run goes to the process
 with the fewest runs, so that the two runs of a pair are computed side by side. If a process dies or
 exceeds its time limit, a new one replaces it, and the client gets an error. Any other request
-interrupts a request for a plan; its client should ask again, and the process caches the plans so
-far. If the system allows it, processes are forked from a process that has imported the modules, so
-that they start quickly.
+interrupts a request for a plan or for ghosts; its client should ask again, and the process caches
+the plans so far. If the system allows it, processes are forked from a process that has imported the
+modules, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PROCESSES = 2
 LIMIT = 120.0
 """Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
 
-INTERRUPTIBLE = "why"
-"""The request that other requests interrupt."""
+INTERRUPTIBLE = ("why", "ghosts")
+"""The requests that other requests interrupt."""
 
 MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
@@ -87,7 +87,7 @@ class Worker:
 
         `limit` is in seconds.
         """
-        if self._doing == INTERRUPTIBLE != name:
+        if self._doing in INTERRUPTIBLE and name not in INTERRUPTIBLE:
             self._doing = ""
             await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
         async with self._turn:
