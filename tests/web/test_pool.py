@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import multiprocessing.forkserver
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +260,21 @@ def test_a_process_that_is_being_started_ends_with_the_pool(
         assert one.process is None
 
     asyncio.run(scene())
+
+
+def test_two_processes_are_started_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+
+    def slow() -> None:
+        assert os.environ[module.SAFE_PATH] == "1"
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+
+    monkeypatch.setattr(multiprocessing.forkserver, "ensure_running", slow)
+    with ThreadPoolExecutor(2) as threads:
+        started = [threads.submit(module.prepare) for _ in range(2)]
+    assert [each.exception() for each in started] == [None, None]
+    assert module.SAFE_PATH not in os.environ
 
 
 def busy(connection: Any, root: Path) -> None:

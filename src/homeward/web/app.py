@@ -56,10 +56,12 @@ from homeward.web.transport import (
     tagged_response,
 )
 from homeward.web.uploads import (
+    AREA_SUFFIXES,
     MAX_SECONDS,
     MAX_SILENT_SECONDS,
     MAX_STORED_BYTES,
     MAX_UPLOAD_BYTES,
+    RASTER_SUFFIXES,
     Uploads,
     used_by,
 )
@@ -476,14 +478,17 @@ class Server:
         return await frame_response(request, frame)
 
     async def _upload(self, request: Request) -> Response:
-        """Store an uploaded raster and return its description."""
+        """Store an uploaded raster or area and return its description."""
         given, text = request.headers.get("content-length"), request.query_params.get("pixel")
         length = None if given is None else parse_integer(given, "Content-Length")
         pixel = None if text is None else parse_value(text)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
             raise Refusal.INVALID("the pixel size is not a positive length in metres below 1e6")
         name = os.path.basename(request.path_params["name"])
-        return json_response(await self.uploads.take(name, length, request.stream(), pixel), 201)
+        area = request.url.path.startswith(f"{API}/areas/")
+        suffixes = AREA_SUFFIXES if area else RASTER_SUFFIXES
+        found = await self.uploads.take(name, length, request.stream(), pixel, suffixes)
+        return json_response(found, 201)
 
     async def _ask(self, request: Request, run: str, name: str, *arguments: Any) -> Any:
         """Return the answer of the viewing process of a run; raise if the client disconnects."""

@@ -388,6 +388,15 @@ class Upload(Answer):
     preview: list[list[float | None]]
 
 
+class UploadedArea(Answer):
+    """Uploaded polygons."""
+
+    upload: str
+    name: str
+    polygons: int
+    corners: int
+
+
 class NewRun(Answer):
     """What a new run is made of."""
 

@@ -148,6 +148,11 @@ OPERATIONS = (
         query=(("pixel", NUMBER),),
         status=201,
     ),
+    Operation(
+        *("PUT", f"{API}/areas/{{name}}", "upload", "Upload polygons", contract.UploadedArea),
+        body=BINARY,
+        status=201,
+    ),
     Operation("GET", f"{API}/openapi.json", "openapi", "This document", JSON),
 )
 

@@ -43,6 +43,8 @@ METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods()
 SAFE_PATH = "PYTHONSAFEPATH"
 """Environment variable that prevents imports from the current folder."""
 
+_preparing = threading.Lock()  # the threads of two workers may start their processes together
+
 
 def prepare() -> None:
     """Start the fork server, which imports the modules that viewing processes need.
@@ -54,13 +56,14 @@ def prepare() -> None:
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
     ours = [module for module in kinds if module.startswith("homeward.")]  # others may fail
     multiprocessing.get_context(METHOD).set_forkserver_preload(["homeward.web.service", *ours])
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        multiprocessing.forkserver.ensure_running()
-    finally:
-        del os.environ[SAFE_PATH]
-        os.environ.update({} if before is None else {SAFE_PATH: before})
+    with _preparing:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
+        try:
+            multiprocessing.forkserver.ensure_running()
+        finally:
+            del os.environ[SAFE_PATH]
+            os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class Worker:

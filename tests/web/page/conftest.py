@@ -56,7 +56,7 @@ def browser() -> Iterator[Browser]:
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """Serve the module's runs in a thread; `served` starts the command itself, which takes longer."""
+    """Serve the module's runs in a thread; the command itself would take longer to start."""
     if not (STATIC / "page.js").is_file():
         pytest.fail("the page is not built here: pip install -e . builds it")
     root = tmp_path_factory.mktemp("page") / "runs"

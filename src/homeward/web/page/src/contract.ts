@@ -335,6 +335,14 @@ export interface Upload {
   preview: ((number | null)[])[];
 }
 
+/** Uploaded polygons. */
+export interface UploadedArea {
+  upload: string;
+  name: string;
+  polygons: number;
+  corners: number;
+}
+
 /** Why an action was taken or not; `words.VERDICTS` has the English sentences. */
 export type Verdict = "chosen" | "less_safe" | "waits" | "unsafe" | "worth_less" | "not_chosen" | "no_safer" | "not_taken" | "unavailable";
 
