@@ -109,7 +109,8 @@ def served(root: Path) -> Iterator[tuple[str, str]]:
 
 def walk(folder: Path) -> None:
     """Record a random walk as a rover run, with the usual number of warm starts."""
-    run = Run.create(folder, "rover", {"limit": STEPS})
+    paper = {"algorithm": "paper", "home": "current"}  # of its decisions nothing is recorded
+    run = Run.create(folder, "rover", {"limit": STEPS, **paper})
     setup = make(checked(RoverConfig, run.config, "c"))
     world, start = setup.world, setup.world.state
     belief = setup.belief.update(world.look())

@@ -40,13 +40,22 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
         assert [c["bound"] for c in why["criteria"]] == list(plan.bounds)
         for told, evidence in zip(why["actions"], plan.evidence, strict=True):
             assert told["action"] == evidence.action
-            assert (told["verdict"], told["words"]) == (
-                evidence.verdict,
-                VERDICTS[evidence.verdict],
-            )
+            never = evidence.verdict == "unsafe" and not evidence.leaves
+            verdict = "unavailable" if never else evidence.verdict
+            assert (told["verdict"], told["words"]) == (verdict, VERDICTS[verdict])
             assert told["leaves"] == evidence.leaves
             assert told["exploration"] == evidence.exploration
             assert told["safety"] == list(evidence.safety)
+
+
+def test_a_move_into_a_wall_is_not_called_unsafe(tmp_path: Path) -> None:
+    world = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
+    Run.create(tmp_path / "run", "grid", {**world, "delta": 0.9, "limit": 8}).resume()
+    replay = Replay(tmp_path / "run")
+    told = [each for step in range(8) for each in replay.why(step)["actions"]]
+    plans = [each for step in range(8) for each in replay.plan(step)[0].evidence]
+    assert any(each.verdict == "unsafe" and not each.leaves for each in plans)
+    assert not any(each["verdict"] == "unsafe" and not each["leaves"] for each in told)
 
 
 def test_what_is_held_is_the_same_from_wherever_it_is_folded(

@@ -174,6 +174,8 @@ def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:
         ("/api/v1/runs/grid-safe/steps/1/fields?layers=", 400),
         ("/api/v1/runs/grid-safe/steps/1/way", 400),
         ("/api/v1/runs/grid-safe/steps/1/way?cell=99", 404),
+        ("/api/v1/runs/grid-safe/steps/1/ghosts?cell=99", 404),
+        ("/api/v1/runs/grid-safe/steps/1/ghosts?cell=1&seed=x", 400),
         ("/api/v1/runs/grid-safe/records?from=-2", 400),
         ("/api/v1/runs/grid-safe/records?from=1e9", 400),
         ("/api/v1/runs/meadow/steps/1/fields", 404),

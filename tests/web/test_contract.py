@@ -25,6 +25,7 @@ ANSWERS: dict[str, type[contract.Answer]] = {
     "runs/grid-safe/steps/3/why": contract.Why,
     "runs/rover/steps/2/why": contract.Why,
     "runs/rover/steps/3/way?cell=7": contract.Way,
+    "runs/rover/steps/3/ghosts?cell=7": contract.Ghosts,
     "examples": contract.Examples,
     "runs/absent": contract.Refused,
 }

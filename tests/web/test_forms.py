@@ -118,6 +118,45 @@ def test_an_area_is_given_by_numbers_and_never_by_a_file(area: Any, tmp_path: Pa
         completed("rover", {"keep_in": area}, tmp_path)
 
 
+@pytest.mark.parametrize("key", ["obstacles", "keep_out"])
+@pytest.mark.parametrize("given", ["/etc/passwd", "rocks.geojson", "upload:../../../etc"])
+def test_what_is_closed_is_given_by_an_upload_and_never_by_a_path(
+    tmp_path: Path, key: str, given: str
+) -> None:
+    with pytest.raises(RefusalError, match=f"the {key} must be upload: and a number"):
+        completed("rover", {key: given}, tmp_path)
+
+
+def upload(root: Path, corner: float) -> str:
+    """Lay down an upload of a square whose sides are 100 m; give its name."""
+    far = corner + 100.0
+    ring = [[corner, corner], [far, corner], [far, far], [corner, far], [corner, corner]]
+    folder = root / ".uploads" / "0123456789abcdef"
+    folder.mkdir(parents=True)
+    area = {"type": "MultiPolygon", "coordinates": [[ring]]}
+    (folder / "area.geojson").write_text(json.dumps(area))
+    return "upload:0123456789abcdef"
+
+
+@pytest.mark.parametrize("key", ["obstacles", "keep_out"])
+def test_uploaded_polygons_close_cells(tmp_path: Path, key: str) -> None:
+    """The size of a pixel is not that of the upload: it stays."""
+    land = {"terrain": "mars", "rows": 400, "columns": 400, "pixel": 1.0}
+    config, uploaded = completed("rover", {**land, key: upload(tmp_path, 150.0)}, tmp_path)
+    assert uploaded == [key]
+    assert config.model_dump()["pixel"] == 1.0
+    height = unpack(preview({**land, key: "upload:0123456789abcdef"}, tmp_path))[1]["height"]
+    assert 25 <= np.isnan(height).sum() <= 36
+
+
+@pytest.mark.parametrize("key", ["obstacles", "keep_out"])
+def test_polygons_off_the_terrain_are_refused(tmp_path: Path, key: str) -> None:
+    land = {"terrain": "mars", "rows": 400, "columns": 400}
+    with pytest.raises(RefusalError, match="off the map, which reaches") as refusal:
+        preview({**land, key: upload(tmp_path, 5000.0)}, tmp_path)
+    assert refusal.value.code == "unusable"
+
+
 def test_an_error_is_given_by_a_number_and_never_by_a_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="error must be a number here"):
         completed("rover", {"error": "/etc/passwd"}, tmp_path)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import multiprocessing.forkserver
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 from homeward.web import pool as module
 from homeward.web.pool import Pool, Worker
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.service import ViewingService, serve
 
 
 def fickle(connection: Any, root: Path) -> None:
@@ -256,3 +260,55 @@ def test_a_process_that_is_being_started_ends_with_the_pool(
         assert one.process is None
 
     asyncio.run(scene())
+
+
+def test_two_processes_are_started_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+
+    def slow() -> None:
+        assert os.environ[module.SAFE_PATH] == "1"
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+
+    monkeypatch.setattr(multiprocessing.forkserver, "ensure_running", slow)
+    with ThreadPoolExecutor(2) as threads:
+        started = [threads.submit(module.prepare) for _ in range(2)]
+    assert [each.exception() for each in started] == [None, None]
+    assert module.SAFE_PATH not in os.environ
+
+
+def busy(connection: Any, root: Path) -> None:
+    """Serve, and take a minute for every answer."""
+    ViewingService.answer = lambda *given: time.sleep(60)  # type: ignore[method-assign]
+    serve(connection, root)
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.web.test_pool import Worker, busy
+one = Worker(Path("."), busy)
+async def scene():
+    asking = asyncio.create_task(one.ask("why", (), 60.0))
+    while one.process is None or one.process.pid is None:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    print(one.process.pid, flush=True)
+    os.kill(os.getpid(), 9)
+asyncio.run(scene())
+"""
+
+
+def test_a_busy_process_ends_with_a_killed_server() -> None:
+    command = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        child = int(server.stdout.readline())
+        assert server.wait(20.0) == -signal.SIGKILL
+        end = time.monotonic() + 20.0
+        while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        left = Path(f"/proc/{child}").exists()
+        if left:
+            os.kill(child, signal.SIGKILL)
+        assert not left

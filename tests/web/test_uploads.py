@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.web.rasters import geotiff
@@ -14,7 +15,7 @@ from homeward.files import replace_json
 from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.refusals import RefusalError
-from homeward.web.uploads import Uploads, path_of
+from homeward.web.uploads import AREA_SUFFIXES, Uploads, name_of, path_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,6 +52,50 @@ def test_an_upload_becomes_a_terrain(tmp_path: Path) -> None:
     folder = Path(path).parent
     assert sorted(os.listdir(folder)) == ["about.json", "terrain.tif"]
     assert os.listdir(uploads.folder) == [folder.name]
+
+
+ROCKS = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "properties": {"note": "<script>"},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[0, 0], [9, 0], [9, 9], [0, 9], [0, 0]]],
+            },
+        }
+    ],
+}
+
+
+def taken(uploads: Uploads, name: str, content: bytes) -> dict[str, Any]:
+    return asyncio.run(uploads.take(name, None, body(content), None, AREA_SUFFIXES))
+
+
+def test_uploaded_polygons_are_kept_without_the_rest(tmp_path: Path) -> None:
+    about = taken(Uploads(tmp_path), "rocks.geojson", json.dumps(ROCKS).encode())
+    assert (about["polygons"], about["corners"]) == (1, 5)
+    path = Path(path_of(about["upload"], "obstacles", (), tmp_path))
+    assert sorted(os.listdir(path.parent)) == ["about.json", "area.geojson"]
+    ring = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0], [0.0, 9.0], [0.0, 0.0]]
+    assert json.loads(path.read_text()) == {"type": "MultiPolygon", "coordinates": [[ring]]}
+    shown = name_of({"obstacles": str(path)}, tmp_path)
+    assert shown == {"obstacles": about["upload"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.geojson", b"{", "a.geojson can't be used as an area"),
+        ("a.geojson", b'{"type": "Point", "coordinates": [0, 0]}', "expected a Polygon"),
+        ("a.geojson", b"[" * 100_000, "a.geojson can't be used as an area"),
+        ("a.tif", b"", r"must end in one of \.geojson, \.json"),
+    ],
+)
+def test_what_is_no_area_is_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    with pytest.raises(RefusalError, match=said):
+        taken(Uploads(tmp_path), name, content)
 
 
 def kept(root: Path, number: str, age: float) -> Path:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import IntArray
+    from homeward.certificates.claims import ActionEvidence
     from homeward.planning.explorer import End
     from homeward.planning.guide import Decision
     from homeward.planning.ledger import Ledger
@@ -102,7 +103,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "words": VERDICTS[verdict],
             }
             for each in plan.evidence
-            for verdict in (Verdict.UNAVAILABLE if stuck else each.verdict,)
+            for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each),)
         ],
         "value": _finite(plan.exploration_value),
         "upper": _finite(plan.upper_bound),
@@ -159,6 +160,12 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
         "way_home": float(moment.returns[1].value[moment.state]),
         "agrees": True,
     }
+
+
+def _verdict(action: ActionEvidence) -> Verdict:
+    """Return the verdict on an action; a move that never works is not unsafe but unavailable."""
+    never = action.verdict == Verdict.UNSAFE and action.leaves <= 0.0
+    return Verdict.UNAVAILABLE if never else Verdict(action.verdict)
 
 
 def _finite(value: float) -> float | None:

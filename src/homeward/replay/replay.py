@@ -21,6 +21,7 @@ from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
+from homeward.replay.ghosts import ghosts_of
 from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
@@ -166,11 +167,23 @@ class Replay:
 
     def way(self, step: int, cell: int) -> dict[str, Any]:
         """Return the path home from a cell, given the belief after a step, as JSON values."""
-        moment = self.at(step)
+        return self._from(step, cell).way(cell)
+
+    def _from(self, step: int, cell: int) -> Moment:
+        """Return the moment after a number of steps; raise if the map does not have the cell."""
         rows, columns = self.scene.shape
         if not 0 <= cell < rows * columns:
             raise NotRecordedError(f"there is no cell {cell} on this map")
-        return moment.way(cell)
+        return self.at(step)
+
+    def ghosts(self, step: int, cell: int, seed: int) -> dict[str, Any]:
+        """Return in which worlds drawn from the belief the way home from a cell works."""
+        return ghosts_of(self._from(step, cell), cell, seed, self._check_interrupted)
+
+    def _check_interrupted(self) -> None:
+        """Raise if another request waits."""
+        if self.interrupted():
+            raise InterruptedReplayError("another request interrupted this one; ask again")
 
     def why(self, step: int) -> dict[str, Any]:
         """Return the plan made after a number of steps, or why the run ended, as JSON values."""
@@ -229,8 +242,8 @@ class Replay:
             if states > LARGE or self._agrees(found, step):
                 return found
         for number in range(first, step):
-            if number > first and self.interrupted():
-                raise InterruptedReplayError("another request interrupted this one; ask again")
+            if number > first:
+                self._check_interrupted()
             warm_start = WarmStart.of(self._plan(self.at(number), warm_start))
         return self._plan(moment, warm_start)
 

@@ -83,7 +83,7 @@ class Form:
         Keys whose value is a file, each with the names that a client may give instead of its own
         upload.
     of_the_file
-        Keys that the program reads from an uploaded file.
+        By key of a file, the keys that the program reads from that file if it is an upload.
     check
         Raises `InvalidInputError` for a configuration that is too large for a page.
     safe, unsafe
@@ -98,7 +98,7 @@ class Form:
 
     keys: tuple[str, ...]
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    of_the_file: tuple[str, ...] = ()
+    of_the_file: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     check: Callable[[Any], None] | None = None
     safe: Mapping[str, Any] = field(default_factory=dict)
     unsafe: Mapping[str, Any] = field(default_factory=dict)

@@ -56,10 +56,12 @@ from homeward.web.transport import (
     tagged_response,
 )
 from homeward.web.uploads import (
+    AREA_SUFFIXES,
     MAX_SECONDS,
     MAX_SILENT_SECONDS,
     MAX_STORED_BYTES,
     MAX_UPLOAD_BYTES,
+    RASTER_SUFFIXES,
     Uploads,
     used_by,
 )
@@ -327,11 +329,22 @@ class Server:
         return json_response({"runs": made}, 201)
 
     async def _why(self, request: Request) -> Response:
-        """Return the plan after a step; ask again for a while if other requests interrupt it."""
+        """Return the plan after a step."""
         name, step = await self._run(request), self._step(request)
+        return await self._patiently(request, name, "why", step)
+
+    async def _ghosts(self, request: Request) -> Response:
+        """Return in which drawn worlds the way home from a cell works."""
+        name, step = await self._run(request), self._step(request)
+        cell = parse_integer(request.query_params.get("cell", ""), "cell")
+        seed = parse_integer(request.query_params.get("seed", "0"), "seed")
+        return await self._patiently(request, name, "ghosts", step, cell, seed)
+
+    async def _patiently(self, request: Request, run: str, name: str, *given: int) -> Response:
+        """Return an answer as JSON; ask again for a while if other requests interrupt it."""
         for attempt in count(1):
             try:
-                return json_response(await self._ask(request, name, "why", step))
+                return json_response(await self._ask(request, run, name, *given))
             except RefusalError as refusal:
                 if refusal.code is not Refusal.ASK_AGAIN or attempt == MAX_INTERRUPTIONS:
                     raise
@@ -467,14 +480,17 @@ class Server:
         return await frame_response(request, frame)
 
     async def _upload(self, request: Request) -> Response:
-        """Store an uploaded raster and return its description."""
+        """Store an uploaded raster or area and return its description."""
         given, text = request.headers.get("content-length"), request.query_params.get("pixel")
         length = None if given is None else parse_integer(given, "Content-Length")
         pixel = None if text is None else parse_value(text)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
             raise Refusal.INVALID("the pixel size is not a positive length in metres below 1e6")
         name = os.path.basename(request.path_params["name"])
-        return json_response(await self.uploads.take(name, length, request.stream(), pixel), 201)
+        area = request.url.path.startswith(f"{API}/areas/")
+        suffixes = AREA_SUFFIXES if area else RASTER_SUFFIXES
+        found = await self.uploads.take(name, length, request.stream(), pixel, suffixes)
+        return json_response(found, 201)
 
     async def _ask(self, request: Request, run: str, name: str, *arguments: Any) -> Any:
         """Return the answer of the viewing process of a run; raise if the client disconnects."""

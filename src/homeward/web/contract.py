@@ -300,6 +300,19 @@ class Way(Answer):
     edges: list[Edge]
 
 
+class Ghosts(Answer):
+    """The way home from a cell in worlds drawn from the belief after a step."""
+
+    step: int
+    cell: int
+    bound: Annotated[float, Field(description="Proven probability of coming home.")]
+    path: Annotated[list[int], Field(description="Cells of the way; empty if none is proven.")]
+    lost: Annotated[
+        list[int | None],
+        Field(description="By world: the place on the path whose next move fails, or null."),
+    ]
+
+
 class ExampleWorld(Answer):
     """One example world as a map to draw."""
 
@@ -373,6 +386,15 @@ class Upload(Answer):
     unit: Literal["m"]
     crs: str | None
     preview: list[list[float | None]]
+
+
+class UploadedArea(Answer):
+    """Uploaded polygons."""
+
+    upload: str
+    name: str
+    polygons: int
+    corners: int
 
 
 class NewRun(Answer):

@@ -51,15 +51,18 @@ def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config,
     for name in config:
         if name not in form.keys:
             raise Refusal.INVALID(f"{str(name)[:40]!r} can't be set for a {kind} run")
-    values, uploaded = dict(config), []
-    for name in _lists(model):
+    values, uploaded, lists = dict(config), [], _lists(model)
+    for name in lists - form.files.keys():
         if isinstance(values.get(name), str):
             raise Refusal.INVALID(f"{name} must be a list here, not the name of a file")
     for name, known in form.files.items():
-        if name in values and values[name] not in known:
-            values[name] = path_of(values[name], name, known, root)
-            uploaded.append(name)
-            values = {key: v for key, v in values.items() if key not in form.of_the_file}
+        given = values.get(name)
+        if given is None or given in known or (name in lists and not isinstance(given, str)):
+            continue
+        values[name] = path_of(given, name, known, root)
+        uploaded.append(name)
+        of_it = form.of_the_file.get(name, ())
+        values = {key: value for key, value in values.items() if key not in of_it}
     found: Config = checked(model, values, f"the configuration of a {kind} run")
     if form.check is not None:
         form.check(found)

@@ -127,6 +127,10 @@ OPERATIONS = (
         *("GET", f"{STEP}/way", "way", "The return path from a cell", contract.Way),
         query=(("cell", INTEGER),),
     ),
+    Operation(
+        *("GET", f"{STEP}/ghosts", "ghosts", "Drawn worlds: who comes home", contract.Ghosts),
+        query=(("cell", INTEGER), ("seed", INTEGER)),
+    ),
     *(
         Operation("POST", f"{RUN}/{verb}", "steer", f"{verb.title()} a run", contract.Summary)
         for verb in ("pause", "cancel", "resume")
@@ -142,6 +146,11 @@ OPERATIONS = (
         *("PUT", f"{API}/uploads/{{name}}", "upload", "Upload a raster", contract.Upload),
         body=BINARY,
         query=(("pixel", NUMBER),),
+        status=201,
+    ),
+    Operation(
+        *("PUT", f"{API}/areas/{{name}}", "upload", "Upload polygons", contract.UploadedArea),
+        body=BINARY,
         status=201,
     ),
     Operation("GET", f"{API}/openapi.json", "openapi", "This document", JSON),

@@ -3,9 +3,9 @@
 All requests about a run go to the same process, which caches the run; a new run goes to the process
 with the fewest runs, so that the two runs of a pair are computed side by side. If a process dies or
 exceeds its time limit, a new one replaces it, and the client gets an error. Any other request
-interrupts a request for a plan; its client should ask again, and the process caches the plans so
-far. If the system allows it, processes are forked from a process that has imported the modules, so
-that they start quickly.
+interrupts a request for a plan or for ghosts; its client should ask again, and the process caches
+the plans so far. If the system allows it, processes are forked from a process that has imported the
+modules, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ PROCESSES = 2
 LIMIT = 120.0
 """Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
 
-INTERRUPTIBLE = "why"
-"""The request that other requests interrupt."""
+INTERRUPTIBLE = ("why", "ghosts")
+"""The requests that other requests interrupt."""
 
 MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
 """Environment variable that prevents imports from the current folder."""
+
+_preparing = threading.Lock()  # the threads of two workers may start their processes together
 
 
 def prepare() -> None:
@@ -54,13 +56,14 @@ def prepare() -> None:
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
     ours = [module for module in kinds if module.startswith("homeward.")]  # others may fail
     multiprocessing.get_context(METHOD).set_forkserver_preload(["homeward.web.service", *ours])
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        multiprocessing.forkserver.ensure_running()
-    finally:
-        del os.environ[SAFE_PATH]
-        os.environ.update({} if before is None else {SAFE_PATH: before})
+    with _preparing:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
+        try:
+            multiprocessing.forkserver.ensure_running()
+        finally:
+            del os.environ[SAFE_PATH]
+            os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class Worker:
@@ -87,7 +90,7 @@ class Worker:
 
         `limit` is in seconds.
         """
-        if self._doing == INTERRUPTIBLE != name:
+        if self._doing in INTERRUPTIBLE and name not in INTERRUPTIBLE:
             self._doing = ""
             await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
         async with self._turn:

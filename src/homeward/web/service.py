@@ -6,6 +6,9 @@ While idle, it computes the beliefs of the last run, so that it answers later re
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
+import threading
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -202,6 +205,10 @@ class ViewingService:
         """Return the path home from a cell, given the belief after a step, as JSON values."""
         return self.mapped(run).way(step, cell)
 
+    def do_ghosts(self, run: str, step: int, cell: int, seed: int) -> dict[str, Any]:
+        """Return in which drawn worlds the way home from a cell works, as JSON values."""
+        return self.mapped(run).ghosts(step, cell, seed)
+
     def do_timeline(self, run: str) -> dict[str, Any]:
         """Return the events of a run; its temptations only once it has ended."""
         replay = self.mapped(run)
@@ -319,10 +326,10 @@ def criterion_facts(criterion: Any) -> dict[str, Any]:
 
 def serve(connection: Connection, root: Path) -> None:
     """Answer requests over a connection until it is closed."""
-    import multiprocessing
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
+    threading.Thread(target=_end_with_server, daemon=True).start()
     # With "spawn" Numba needs no semaphore, which would leak if this process is killed.
     multiprocessing.set_start_method("spawn", force=True)
     service = ViewingService(root, connection.poll)
@@ -343,6 +350,14 @@ def serve(connection: Connection, root: Path) -> None:
             connection.send(answer)
         except OSError:
             return
+
+
+def _end_with_server() -> None:
+    """End this process when the server has died, also during a computation."""
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+        os._exit(0)
 
 
 CODES: tuple[tuple[type[Exception], Refusal], ...] = (

@@ -1,9 +1,9 @@
-"""The process that reads an uploaded raster, with limits of memory and time.
+"""The process that reads an uploaded raster or area, with limits of memory and time.
 
 ``python -m homeward.web.upload_reader SOURCE TARGET NAME [PIXEL]`` reads the heights and writes
-them as a new GeoTIFF. Runs read only the new file, so no other process parses the upload. The
-process prints one JSON object: the description of the raster, or ``{"error": sentence, "code":
-code}``.
+them as a new GeoTIFF, or polygons as new GeoJSON. Runs read only the new file, so no other process
+parses the upload. The process prints one JSON object: a description, or ``{"error": sentence,
+"code": code}``.
 
 Only GDAL drivers that read a single file are allowed. GDAL must know the drivers to skip before it
 starts. So the process lists all drivers, and then executes itself again without the others.
@@ -94,6 +94,25 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     }
 
 
+def read_polygons(source: Path, target: Path, name: str) -> dict[str, Any]:
+    """Read polygons, write them as GeoJSON and return their description as JSON values.
+
+    Only polygons and the name of their coordinate system are written.
+    """
+    from homeward.terrain.polygons import area_from
+
+    try:
+        given = json.loads(source.read_bytes())
+        area = area_from(given)
+    except (ValueError, RecursionError) as cause:
+        raise Refusal.UNUSABLE(f"{name} can't be used as an area: {cause}"[:400]) from cause
+    named = {} if given.get("crs") is None else {"crs": given["crs"]}
+    made = {"type": "MultiPolygon", "coordinates": area, **named}
+    target.write_text(json.dumps(made, allow_nan=False), "utf-8")
+    corners = sum(len(ring) for rings in area for ring in rings)
+    return {"name": name, "polygons": len(area), "corners": corners}
+
+
 def _check(source: Path) -> None:
     """Raise if a raster is too large or refers to other files."""
     import warnings
@@ -167,6 +186,8 @@ def main(arguments: list[str]) -> dict[str, Any]:
     source, target, name = Path(arguments[0]), Path(arguments[1]), arguments[2]
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
+        if source.suffix in (".geojson", ".json"):
+            return read_polygons(source, target, name)
         if source.suffix != ".npy" and not drivers() <= {*DRIVERS, "MEM"}:
             return refused("the upload was not read, since GDAL's drivers can't be restricted")
         return read(source, target, name, pixel)

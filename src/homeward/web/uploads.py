@@ -1,9 +1,9 @@
-"""Uploaded rasters: limited in size and time, and read in a separate process.
+"""Uploaded rasters and areas: limited in size and time, and read in a separate process.
 
 The body is written to a file that is named by a random number and the suffix of the client's name.
-`upload_reader` makes a new raster from it, and the uploaded file is always deleted. An upload that
-no run uses is kept for a day. The page refers to an upload by its number, so clients neither send
-nor see paths.
+`upload_reader` makes a new raster, or polygons, from it, and the uploaded file is always deleted.
+An upload that no run uses is kept for a day. The page refers to an upload by its number, so clients
+neither send nor see paths.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from homeward.web.upload_reader import COMMAND
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
-FOLDER, TERRAIN, ABOUT = ".uploads", "terrain.tif", "about.json"
+FOLDER, TERRAIN, AREA, ABOUT = ".uploads", "terrain.tif", "area.geojson", "about.json"
 PREFIX = "upload:"
 NUMBER = re.compile(r"[0-9a-f]{16}")
 MAX_UPLOAD_BYTES = 512 << 20
@@ -39,7 +39,8 @@ MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
 UNUSED_SECONDS = 86_400.0  # seconds for which an unused upload is kept
 MAX_UPLOADS = 2
-SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
+RASTER_SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
+AREA_SUFFIXES = (".geojson", ".json")
 REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
 
 
@@ -47,12 +48,13 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
     """Return the path of an upload; `what` and `others`, the built-in names, are for messages."""
     number = upload.removeprefix(PREFIX) if isinstance(upload, str) else ""
     if not str(upload).startswith(PREFIX) or not NUMBER.fullmatch(number):
-        known = ", ".join(others)
-        raise Refusal.INVALID(f"the {what} must be one of {known}, or {PREFIX} and a number")
-    path = root / FOLDER / number / TERRAIN
-    if path.is_symlink() or not path.is_file():
-        raise Refusal.NOT_FOUND(f"{upload} does not exist")
-    return str(path)
+        known = "".join(f"{other}, " for other in others)
+        one = f"one of {known}or " if known else ""
+        raise Refusal.INVALID(f"the {what} must be {one}{PREFIX} and a number")
+    for path in (root / FOLDER / number / file for file in (TERRAIN, AREA)):
+        if path.is_file() and not path.is_symlink():
+            return str(path)
+    raise Refusal.NOT_FOUND(f"{upload} does not exist")
 
 
 def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for key, value in config.items():
         if isinstance(value, str) and os.sep in value:
             path = Path(value)
-            ours = path.name == TERRAIN and path.parent.parent == root / FOLDER
+            ours = path.name in (TERRAIN, AREA) and path.parent.parent == root / FOLDER
             shown[key] = f"{PREFIX}{path.parent.name}" if ours else path.name
     return shown
 
@@ -116,13 +118,18 @@ class Uploads:
                 shutil.rmtree(path, ignore_errors=True)
 
     async def take(
-        self, name: str, length: int | None, body: AsyncIterator[bytes], pixel: float | None
+        self,
+        name: str,
+        length: int | None,
+        body: AsyncIterator[bytes],
+        pixel: float | None,
+        suffixes: tuple[str, ...] = RASTER_SUFFIXES,
     ) -> dict[str, Any]:
-        """Store an upload; return the description of its raster as JSON values."""
+        """Store an upload; return the description of its raster or area as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
-        if suffix not in SUFFIXES or len(name) > 200 or not name.isprintable():
+        if suffix not in suffixes or len(name) > 200 or not name.isprintable():
             raise Refusal.UNSUPPORTED(
-                f"the name of an upload must end in one of {', '.join(SUFFIXES)}"
+                f"the name of a file must end in one of {', '.join(suffixes)}"
             )
         if length is not None and length > self.max_bytes:
             raise self._too_large()
@@ -136,7 +143,8 @@ class Uploads:
             await run_in_threadpool(self._prepare, part, length or 0)
             source = part / f"sent{suffix}"
             await self._receive(source, body)
-            about = await self._read(source, part / TERRAIN, name, pixel)
+            target = part / (AREA if suffix in AREA_SUFFIXES else TERRAIN)
+            about = await self._read(source, target, name, pixel)
             about = {"upload": f"{PREFIX}{number}", **about}
             await run_in_threadpool(self._keep, part, source, about)
             return about
@@ -151,7 +159,7 @@ class Uploads:
         part.mkdir(parents=True)
 
     def _keep(self, part: Path, source: Path, about: dict[str, Any]) -> None:
-        """Replace a received file by its raster and description."""
+        """Replace a received file by what was made from it, and its description."""
         source.unlink()
         self._check_room(0)
         replace_json(part / ABOUT, about)
@@ -195,7 +203,7 @@ class Uploads:
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None
     ) -> dict[str, Any]:
-        """Read the raster in a separate process; return its description."""
+        """Read a file in a separate process; return its description."""
         more = [] if pixel is None else [repr(pixel)]
         process = await asyncio.create_subprocess_exec(
             *(*COMMAND, str(source), str(target), name, *more),
@@ -208,7 +216,7 @@ class Uploads:
             said, _ = await asyncio.wait_for(process.communicate(), MAX_READING_SECONDS)
         except TimeoutError:
             raise Refusal.UNUSABLE(
-                f"the raster took longer than {MAX_READING_SECONDS:g} s to read"
+                f"{name} took longer than {MAX_READING_SECONDS:g} s to read"
             ) from None
         finally:
             if process.returncode is None:
@@ -219,7 +227,7 @@ class Uploads:
             about: dict[str, Any] = json.loads(said)
         except ValueError:
             raise Refusal.UNUSABLE(
-                "reading the raster takes more memory or time than the limits for uploads"
+                f"reading {name} takes more memory or time than the limits for uploads"
             ) from None
         if "error" in about:
             raise RefusalError(Refusal(about["code"]), str(about["error"]))

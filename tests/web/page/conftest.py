@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
-from tests.web.page.looking import STATIC, Looking, Site, opened, served, site_of
+from tests.web.page.looking import STATIC, Looking, Site, opened
+from tests.web.site import serving
 
 from homeward.runs import Run
 
@@ -26,6 +27,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 FORGET = """Object.keys(localStorage).filter((name) => name !== "homeward.key")
     .forEach((name) => localStorage.removeItem(name))"""
 """Empties the storage, except for the key of the server."""
+
+TOKEN = "let-me-in"
 
 ONE_PROCESS = "--renderer-process-limit=1"
 """All windows on one server share a process, so that only the first has to start it."""
@@ -53,15 +56,15 @@ def browser() -> Iterator[Browser]:
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """Serve the module's runs by ``homeward serve`` itself."""
+    """Serve the module's runs in a thread; the command itself would take longer to start."""
     if not (STATIC / "page.js").is_file():
         pytest.fail("the page is not built here: pip install -e . builds it")
     root = tmp_path_factory.mktemp("page") / "runs"
     root.mkdir()
     for name, kind, config in request.module.RUNS:
         Run.create(root / name, kind, config).resume()
-    with served(root) as (address, _):
-        yield site_of(root, address)
+    with serving(root, TOKEN, STATIC) as server:
+        yield Site(root, server.address, TOKEN)
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,10 @@ def served(root: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]
             yield address, server
         finally:
             server.terminate()
-            server.stdout.read()
+            try:  # not until its pipe closes: a process that it left behind may hold that
+                server.wait(PATIENCE / 1000)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,10 @@ def test_no_way_home_of_the_planner_is_safer(look: Looking) -> None:
 
 
 def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
+    look.page.emulate_media(reduced_motion="reduce")
     look.open("#/calloff")
     look.button("Call it off now").click()
-    stage = look.find(".calloff-stage")
-    expect(stage).to_have_attribute("data-walking", "true")
-    expect(stage).to_have_attribute("data-walking", "false")
+    look.sees(".said", "this draw")
     _, plan, _ = read(look)
     assert plan is not None
     said = look.find(".said").inner_text()
@@ -126,6 +125,17 @@ def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
     assert abs(home - 100 * plan["proven"]) < 15
     expect(look.find(".hundred circle.home")).to_have_count(home)
     expect(look.find(".hundred circle.lost")).to_have_count(100 - home)
+    look.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_ghosts_take_their_time_and_are_called_back_by_another_level(look: Looking) -> None:
+    look.open("#/calloff")
+    look.button("Call it off now").click()
+    stage = look.find(".calloff-stage")
+    expect(stage).to_have_attribute("data-walking", "true")
+    set_level(look, 0.8)
+    expect(stage).to_have_attribute("data-walking", "false")
+    expect(look.find(".hundred circle.waiting")).to_have_count(100)
 
 
 def test_the_average_world_promises_all_and_few_return(look: Looking) -> None:

@@ -186,9 +186,9 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     to_terrain(look)
     look.page.get_by_text("Your file").click()
     expect(look.page.get_by_label("Pixel size")).to_have_count(0)
-    look.find("input[type=file]").set_input_files(path)
+    look.find(".drop input[type=file]").set_input_files(path)
     look.sees(".lacking", "bare.npy has no pixel size")
-    assert look.find("input[type=file]").input_value() == ""
+    assert look.find(".drop input[type=file]").input_value() == ""
     look.button("Start and watch").click()
     expect(look.page.get_by_label("Pixel size")).to_be_focused()
     assert complaint(look.page.get_by_label("Pixel size")) != ""
@@ -220,14 +220,14 @@ def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_o
     own.write_bytes(geotiff())
     to_terrain(look)
     look.page.get_by_text("Your file").click()
-    look.find("input[type=file]").set_input_files(bare_tiff(tmp_path / "bare.tif"))
+    look.find(".drop input[type=file]").set_input_files(bare_tiff(tmp_path / "bare.tif"))
     look.sees('[role="alert"] .message', "has no pixel size")
     look.page.get_by_label("Pixel size").fill("5")
     look.button("Send").click()
     look.sees("[data-upload]", "30 × 40 pixels of 5 × 5 m")
     expect(look.find('[role="alert"] .message')).to_have_count(0)
     with look.page.expect_request("**/api/v1/uploads/*") as request:
-        look.find("input[type=file]").set_input_files(own)
+        look.find(".drop input[type=file]").set_input_files(own)
     assert "pixel" not in request.value.url
     look.sees("[data-upload]", "40 × 60 pixels of 10 × 10 m")
     expect(look.page.get_by_label("Pixel size")).to_have_count(0)

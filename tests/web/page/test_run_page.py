@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -95,6 +97,33 @@ def test_a_way_home_of_another_moment_is_not_drawn(look: Looking) -> None:
         route.continue_()
 
 
+def test_a_recorded_run_is_called_off_at_a_step(look: Looking, site: Site) -> None:
+    """Ghosts walk its way home on the map; some are lost, where the map says so."""
+    replay = Replay(site.root / "meadow-safe")
+    step = 6
+    value = replay.at(step).returns[1].value
+    cell = int(np.flatnonzero((value > 0.5) & (value < 0.9))[0])
+    told = replay.ghosts(step, cell, 1)
+    home = told["lost"].count(None)
+    look.page.add_init_script(RECORD_STROKES)
+    look.open(f"#/run/meadow-safe?step={step}")
+    look.explained(step)
+    look.page.mouse.click(*look.point(cell, replay.scene.shape))
+    panel = look.find(".call-off")
+    expect(panel).to_contain_text(f"from row {cell // 12}, column {cell % 12}")
+    look.button("Call it off now").click()
+    expect(panel).to_have_attribute("data-walking", "true")
+    expect(panel).to_have_attribute("data-walking", "false")
+    proven = int(100 * told["bound"] + 1e-9)
+    look.sees(".call-off .said", f"Proven ≥ {proven} of 100; of these 100, {home} came home.")
+    expect(look.find(".call-off circle.lost")).to_have_count(100 - home)
+    places = Counter(place for place in told["lost"] if place is not None)
+    assert {str(count) for count in places.values()} <= set(look.page.evaluate("window.texts"))
+    look.button("Next step").click()
+    expect(look.find(".call-off circle")).to_have_count(0)
+    look.page.close()
+
+
 def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> None:
     look.open("#/run/ground?step=8&layer=slope")
     canvas = look.painted(8, "slope")
@@ -157,6 +186,7 @@ def test_single_letters_can_be_switched_off(look: Looking) -> None:
     look.button("Help: glossary and keys").click()
     look.page.get_by_label("Use single letters").uncheck()
     look.page.keyboard.press("Escape")
+    expect(look.find("dialog[open]")).to_have_count(0)
     look.page.keyboard.press("f")
     look.page.keyboard.press("ArrowRight")
     look.painted(4)

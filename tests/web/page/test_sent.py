@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Route
     from tests.web.page.looking import Looking
 
@@ -150,6 +153,50 @@ def test_a_vehicles_limits_and_a_clicked_start_are_sent_as_given(look: Looking, 
         "delta": 0.9,
     }
     assert {key: body["config"].get(key) for key in expected} == expected
+
+
+def square(path: Path, left: float, top: float) -> Path:
+    """Write a square whose sides are 60 m."""
+    right, bottom = left + 60, top - 60
+    ring = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]]
+    path.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    return path
+
+
+def test_obstacles_and_an_area_to_keep_out_of_are_sent_beside_the_terrain(
+    look: Looking, sent: Sent, tmp_path: Path
+) -> None:
+    look.open("#/new")
+    choose(look, "Terrain")
+    fill(look, "North to south", "200")
+    fill(look, "West to east", "400")
+    alone(look)
+    look.sees(".preview", "10 × 20 cells")
+    look.page.get_by_label("Obstacles").set_input_files(square(tmp_path / "rocks.json", 40, 160))
+    look.sees(".closed-file", "rocks.json: 1 polygon.")
+    off = square(tmp_path / "far.geojson", 4000, 160)
+    look.allowed = ("409", "422")
+    look.page.get_by_label("Keep out of").set_input_files(off)
+    look.sees(".preview", "off the map, which reaches")
+    look.button("Remove far.geojson").click()
+    look.sees(".preview", "10 × 20 cells")
+    near = square(tmp_path / "near.geojson", 240, 160)
+    look.page.get_by_label("Keep out of").set_input_files(near)
+    look.sees(".closed-file:nth-child(2)", "near.geojson: 1 polygon.")
+    submit(look, "Start and watch")
+    [(_, body)] = sent
+    for key in ("obstacles", "keep_out"):
+        assert re.fullmatch(r"upload:[0-9a-f]{16}", body["config"][key])
+    assert body["config"]["obstacles"] != body["config"]["keep_out"]
+
+
+def test_what_is_no_area_is_refused_beside_its_terrain(look: Looking, tmp_path: Path) -> None:
+    look.allowed = ("422",)
+    look.open("#/new")
+    choose(look, "Terrain")
+    (tmp_path / "note.json").write_text('{"type": "Point", "coordinates": [1, 2]}')
+    look.page.get_by_label("Keep out of").set_input_files(tmp_path / "note.json")
+    look.sees('[role="alert"]', "note.json can't be used as an area: it is a Point")
 
 
 def test_a_drawn_world_is_sent_with_its_level(look: Looking, sent: Sent) -> None:

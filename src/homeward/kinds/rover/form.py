@@ -31,10 +31,6 @@ MAX_CORNERS = 1000
 """Maximum total number of corners of the polygons to keep in."""
 
 
-CHOICES = tuple(key for key in CELLS if key != "obstacles")
-"""Keys of the cells that a page may set; it may not name files of the server."""
-
-
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
     """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
     terrain = str(config["terrain"])
@@ -67,7 +63,8 @@ def check(config: RoverConfig) -> None:
     if isinstance(config.error, str):
         raise InvalidInputError("error must be a number here, not the name of a file")
     for key in ("keep_in", "keep_out"):
-        corners = sum(len(ring) for rings in values.get(key) or () for ring in rings)
+        area = () if isinstance(values.get(key), str) else values.get(key) or ()
+        corners = sum(len(ring) for rings in area for ring in rings)
         if corners > MAX_CORNERS:
             raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
     if len(values["targets"] or ()) > MAX_CORNERS:
@@ -99,7 +96,7 @@ FORM = Form(
     keys=(
         *(
             "seed",
-            *CHOICES,
+            *CELLS,
             "error_length",
             "sensor_range",
             "sensor_noise",
@@ -109,12 +106,12 @@ FORM = Form(
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb", "targets"),
     ),
-    files={"terrain": (MARS, SAMPLE)},
-    of_the_file=("pixel",),
+    files={"terrain": (MARS, SAMPLE), "obstacles": (), "keep_out": ()},
+    of_the_file={"terrain": ("pixel",)},
     check=check,
     safe={"explorer": "safe"},
     unsafe={"explorer": "unsafe"},
     promises=SAFE_KEYS,
     preview=preview,
-    preview_keys=CHOICES,
+    preview_keys=CELLS,
 )

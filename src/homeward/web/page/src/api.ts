@@ -1,7 +1,7 @@
 // Calls of the server's interface (docs/http-api.md); `contract.ts` has the types of what it answers.
 
 import { key } from "./key";
-import type { Refusal as Code, Upload } from "./contract";
+import type { Refusal as Code, Upload, UploadedArea } from "./contract";
 
 export type * from "./contract";
 
@@ -104,7 +104,15 @@ function refusalOf(text: string, status: number, plain: string): Refusal {
   );
 }
 
-/** Send a file and report the fraction sent; `pixel` is in m, for files without a pixel size. */
+/** Send polygons. */
+export async function uploadArea(file: File): Promise<UploadedArea> {
+  const sent = { "X-Homeward": "1", "Content-Type": "application/octet-stream" };
+  const init: RequestInit = { method: "PUT", headers: sent, body: file };
+  const answer = await reach(`${API}/areas/${encodeURIComponent(file.name)}`, init);
+  return (await answer.json()) as UploadedArea;
+}
+
+/** Send a raster and report the fraction sent; `pixel` is in m, for files without a pixel size. */
 export function upload(
   file: File,
   pixel: number | null,

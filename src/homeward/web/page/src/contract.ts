@@ -122,6 +122,15 @@ export interface Files {
   files: RunFile[];
 }
 
+/** The way home from a cell in worlds drawn from the belief after a step. */
+export interface Ghosts {
+  step: number;
+  cell: number;
+  bound: number; // Proven probability of coming home.
+  path: number[]; // Cells of the way; empty if none is proven.
+  lost: (number | null)[]; // By world: the place on the path whose next move fails, or null.
+}
+
 /** A thumbnail of the last step; arrays are base64 texts of little-endian numbers. */
 export interface Glance {
   shape: [number, number]; // Rows and columns.
@@ -324,6 +333,14 @@ export interface Upload {
   unit: "m";
   crs: string | null;
   preview: ((number | null)[])[];
+}
+
+/** Uploaded polygons. */
+export interface UploadedArea {
+  upload: string;
+  name: string;
+  polygons: number;
+  corners: number;
 }
 
 /** Why an action was taken or not; `words.VERDICTS` has the English sentences. */

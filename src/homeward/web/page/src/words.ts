@@ -210,3 +210,8 @@ export function ago(time: string | null): string {
     year: "numeric",
   });
 }
+
+/** Return a proven probability in hundredths, never rounded up. */
+export function hundredths(probability: number): number {
+  return Math.floor(100 * probability + 1e-9);
+}

@@ -2,31 +2,18 @@
 
 import { HEIGHTS, HOUSE, MARK_COLOURS, css, surroundings } from "../map/colours";
 import { borderOf } from "../map/contour";
+import type { Walk } from "./ghosts";
 import type { Solution, World } from "./world";
 
-const { way: WAY, here: HERE, lost: LOST } = MARK_COLOURS;
-
-/** One rover in a world that the belief holds possible. */
-export interface Ghost {
-  pits: Uint8Array; // [S]
-  path: number[]; // out and home again
-  falls: number; // the place on its path where it falls, −1 if it comes home
-  start: number; // seconds after the first one
-  dx: number; // beside the middle of the squares, in squares
-  dy: number;
-}
+const { way: WAY, here: HERE } = MARK_COLOURS;
 
 export interface Scene {
   world: World;
   solution: Solution;
-  ghosts: Ghost[];
-  turns: number; // the place on the path where they are called off
-  time: number; // seconds since the first ghost left
+  walk: Walk;
   news: number[]; // squares that were just seen
   dark: boolean;
 }
-
-export const SQUARES_PER_SECOND = 5;
 
 /** Names of places, with the row and column of their middle. */
 const LABELS: [string, number, number][] = [
@@ -67,7 +54,7 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.drawImage(ground.picture, 0, 0);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  drawGhosts(context, scene, side);
+  scene.walk.draw(context, (square) => centre(world, square, side), side);
 }
 
 type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
@@ -200,44 +187,4 @@ function drawHome(context: Context, [x, y]: [number, number], side: number): voi
   context.stroke();
   context.stroke(new Path2D(HOUSE));
   context.restore();
-}
-
-/** Draw where each ghost is by now, and on squares where some fell their number. */
-function drawGhosts(context: Context, scene: Scene, side: number): void {
-  const { world, ghosts, turns, time } = scene;
-  const fallen = new Map<number, number>();
-  for (const ghost of ghosts) {
-    const at = (time - ghost.start) * SQUARES_PER_SECOND;
-    if (at < 0) continue;
-    const end = ghost.falls >= 0 ? ghost.falls : ghost.path.length - 1;
-    const place = Math.min(at, end);
-    const from = Math.floor(place);
-    const [ax, ay] = centre(world, ghost.path[from] as number, side);
-    const [bx, by] = centre(world, ghost.path[Math.min(from + 1, end)] as number, side);
-    const part = place - from;
-    const down = ghost.falls >= 0 && at >= ghost.falls;
-    if (down) {
-      const square = ghost.path[ghost.falls] as number;
-      fallen.set(square, (fallen.get(square) ?? 0) + 1);
-      continue;
-    }
-    const [x, y] = [ax + (bx - ax) * part + ghost.dx * side, ay + (by - ay) * part + ghost.dy * side];
-    context.beginPath();
-    context.arc(x, y, side * 0.1, 0, 2 * Math.PI);
-    context.fillStyle = place < turns ? "rgba(15,108,180,0.85)" : "rgba(0,128,107,0.9)";
-    context.strokeStyle = "rgba(255,255,255,0.9)";
-    context.lineWidth = 1.5;
-    context.stroke();
-    context.fill();
-  }
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.font = `700 ${Math.max(10, side * 0.4)}px system-ui, sans-serif`;
-  for (const [square, count] of fallen) {
-    const [x, y] = centre(world, square, side);
-    context.fillStyle = LOST;
-    context.fillRect(x - side * 0.42, y - side * 0.42, side * 0.84, side * 0.84);
-    context.fillStyle = "#fff";
-    context.fillText(String(count), x, y + 1);
-  }
 }

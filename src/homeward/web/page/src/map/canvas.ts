@@ -41,8 +41,8 @@ export class MapCanvas {
     this.watch.observe(canvas);
     this.stops.push(
       effect(() => {
-        const { pictures, here, step, back, way, why, selected, hover, port, run, show } = this.scene;
-        const drawn = [pictures, here, step, back, way, why, selected, hover, port, show.mix];
+        const { pictures, here, step, back, way, why, selected, hover, port, run, show, walk } = this.scene;
+        const drawn = [pictures, here, step, back, way, why, selected, hover, port, show.mix, walk.time];
         for (const signal of [...drawn, run.details, run.count, dark]) void signal.value;
         this.plan();
       }),
@@ -189,6 +189,7 @@ export class MapCanvas {
     if (here !== null)
       this.drawDisc(here, between(5, zoom * 0.3, 12) + 1.25, lost ? LOST : HERE, "#fff", 2.5);
     if (lost && details.trapped !== null) this.drawTrap(details.trapped);
+    scene.walk.draw(context, (cell) => this.centre(cell), zoom);
     const selected = scene.selected.peek();
     const hover = scene.hover.peek();
     if (hover !== null) this.drawFrame(hover, zoom, "rgba(255,255,255,0.95)", 2);

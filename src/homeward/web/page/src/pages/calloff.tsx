@@ -4,17 +4,17 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Hundred } from "../calloff/hundred";
 import type { Fate } from "../calloff/hundred";
-import { SQUARES_PER_SECOND, draw as drawStage } from "../calloff/stage";
-import type { Ghost } from "../calloff/stage";
-import { draw, makeWorld, randoms, solve, step } from "../calloff/world";
+import { Walk } from "../calloff/ghosts";
+import { draw as drawStage } from "../calloff/stage";
+import { draw, makeWorld, solve, step } from "../calloff/world";
 import type { Plan } from "../calloff/world";
 import { to } from "../link";
 import { Level } from "../parts/level";
 import { dark } from "../parts/theme";
+import { hundredths } from "../words";
 
 const GHOSTS = 100;
 const TRUTH = 7; // seed of the real world, in which "step once" walks
-const SPREAD = 1.6; // seconds between the first ghost and the last one
 
 class Game {
   readonly world = signal(makeWorld());
@@ -23,67 +23,29 @@ class Game {
   readonly solution = computed(() => solve(this.world.value, this.delta.value, this.average.value));
   readonly worlds = signal(draw(this.world.peek(), GHOSTS, 1));
   readonly possible = signal<boolean[]>(Array<boolean>(GHOSTS).fill(true));
-  readonly ghosts = signal<Ghost[]>([]);
-  readonly turns = signal(0);
-  readonly time = signal(0);
-  readonly walking = signal(false);
+  readonly walk = new Walk();
   readonly news = signal<number[]>([]);
   readonly said = signal("");
   private readonly truth: Uint8Array = this.firmTruth();
   private seed = 1;
-  private frame = 0;
 
   /** Which of the hundred came home, fell, or became impossible: a text, which rarely changes. */
   readonly fates = computed((): string => {
-    const walkers = this.ghosts.value;
-    let next = 0;
-    const fates = this.possible.value.map((possible): Fate => {
-      if (!possible) return "gone";
-      const ghost = walkers[next++];
-      if (!ghost) return "waiting";
-      const at = (this.time.value - ghost.start) * SQUARES_PER_SECOND;
-      if (ghost.falls >= 0) return at >= ghost.falls ? "lost" : "waiting";
-      return at >= ghost.path.length - 1 ? "home" : "waiting";
-    });
-    return fates.join(" ");
+    const walked = this.walk.fates.value;
+    if (walked) return walked;
+    return this.possible.value.map((possible): Fate => (possible ? "waiting" : "gone")).join(" ");
   });
 
   /** Let a ghost walk in each possible world: out to where the plan turns, and home from there. */
   callOff(): void {
     const { plan } = this.solution.value;
     if (!plan) return;
-    this.stop();
     this.worlds.value = draw(this.world.value, GHOSTS, ++this.seed);
     this.possible.value = Array<boolean>(GHOSTS).fill(true);
-    const path = [...plan.out, ...plan.back.slice(1)];
-    const random = randoms(this.seed);
-    this.ghosts.value = this.worlds.value.map((pits, i) => ({
-      pits,
-      path,
-      falls: path.findIndex((square) => pits[square]),
-      start: (SPREAD * i) / GHOSTS,
-      dx: (random() - 0.5) * 0.5,
-      dy: (random() - 0.5) * 0.5,
-    }));
-    this.turns.value = plan.out.length - 1;
     this.news.value = [];
-    const whole = path.length / SQUARES_PER_SECOND + SPREAD;
-    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.time.value = whole;
-      this.tell(plan);
-      return;
-    }
-    const begin = performance.now();
-    this.walking.value = true;
-    const advance = (now: number): void => {
-      this.time.value = Math.max(0, (now - begin) / 1000);
-      if (this.time.value < whole) this.frame = requestAnimationFrame(advance);
-      else {
-        this.walking.value = false;
-        this.tell(plan);
-      }
-    };
-    this.frame = requestAnimationFrame(advance);
+    const path = [...plan.out, ...plan.back.slice(1)];
+    const lost = this.worlds.value.map((pits) => path.findIndex((square) => pits[square]));
+    this.walk.begin(path, lost, plan.out.length - 1, this.seed, () => this.tell(plan));
   }
 
   /** Take one step of the plan in the real world, and forget the worlds that it refutes. */
@@ -91,9 +53,7 @@ class Game {
     const { plan } = this.solution.value;
     const there = plan?.out[1];
     if (there === undefined) return;
-    this.stop();
-    this.ghosts.value = [];
-    this.time.value = 0;
+    this.walk.clear();
     const { world, news } = step(this.world.value, there, this.truth);
     const before = this.possible.value;
     const held = this.worlds.value.map(
@@ -115,7 +75,6 @@ class Game {
   }
 
   reset(): void {
-    this.stop();
     this.world.value = makeWorld();
     this.worlds.value = draw(this.world.value, GHOSTS, this.seed);
     this.possible.value = Array<boolean>(GHOSTS).fill(true);
@@ -124,21 +83,14 @@ class Game {
 
   /** Remove the ghosts: they walked another plan. */
   clear(): void {
-    this.stop();
-    this.ghosts.value = [];
-    this.time.value = 0;
+    this.walk.clear();
     this.news.value = [];
     this.said.value = "";
   }
 
-  stop(): void {
-    cancelAnimationFrame(this.frame);
-    this.walking.value = false;
-  }
-
   private tell(plan: Plan): void {
-    const home = this.ghosts.value.filter(({ falls }) => falls < 0).length;
-    const least = Math.floor(100 * plan.promised + 1e-9);
+    const home = this.walk.ghosts.value.filter(({ lost }) => lost < 0).length;
+    const least = hundredths(plan.promised);
     this.said.value = this.average.value
       ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.`
       : `Proven ≥ ${least}, this draw ${home}.`;
@@ -168,9 +120,7 @@ export function CallOffPage() {
       drawStage(element, {
         world: game.world.value,
         solution: game.solution.value,
-        ghosts: game.ghosts.value,
-        turns: game.turns.value,
-        time: game.time.value,
+        walk: game.walk,
         news: game.news.value,
         dark: dark.value,
       });
@@ -180,7 +130,7 @@ export function CallOffPage() {
     return () => {
       stop();
       watch.disconnect();
-      game.stop();
+      game.walk.stop();
     };
   }, [game]);
   const world = game.world.value;
@@ -188,7 +138,7 @@ export function CallOffPage() {
   const average = game.average.value;
   const fates = game.fates.value.split(" ") as Fate[];
   const home = fates.filter((fate) => fate === "home").length;
-  const walked = game.ghosts.value.length > 0;
+  const walked = game.walk.ghosts.value.length > 0;
   return (
     <main class="calloff stack" id="main">
       <h1>Call it off</h1>
@@ -204,7 +154,7 @@ export function CallOffPage() {
           data-plan={JSON.stringify(plan)}
           data-world={JSON.stringify({ ...world, height: [...world.height], risk: [...world.risk], seen: [...world.seen] })}
           data-values={JSON.stringify([...value])}
-          data-walking={game.walking.value}
+          data-walking={game.walk.walking.value}
         >
           <canvas
             ref={canvas}
@@ -243,7 +193,7 @@ export function CallOffPage() {
           <dl class="counters">
             <div class={average ? "bad" : "good"}>
               <dt>{average ? "promised" : "proven ≥"}</dt>
-              <dd>{plan ? Math.floor(100 * plan.promised + 1e-9) : "–"}</dd>
+              <dd>{plan ? hundredths(plan.promised) : "–"}</dd>
             </div>
             <div>
               <dt>this draw</dt>
@@ -288,5 +238,5 @@ function planWord(plan: Plan | null, average: boolean): string {
   const sees = `It would see ${many(plan.gain, "square")} within ${steps}`;
   return average
     ? `${sees}. In the average world it surely comes home; the true probability is ${plan.proven.toFixed(2)}.`
-    : `${sees}, and come home in at least ${Math.floor(100 * plan.promised + 1e-9)} of 100 worlds.`;
+    : `${sees}, and come home in at least ${hundredths(plan.promised)} of 100 worlds.`;
 }

@@ -317,8 +317,8 @@ function Row(props: { run: Summary; chosen: Signal<string[]>; pair: Summary | nu
         <ExplorerTag run={run} />
       </td>
       <td>{worldOf(run)}</td>
-      <td class="right num">{run.kind !== null && run.steps}</td>
-      <td class="right num">{share !== null && percent(share)}</td>
+      <td class="right num steps">{run.kind !== null && run.steps}</td>
+      <td class="right num seen">{share !== null && percent(share)}</td>
       <td>
         {trapped !== null ? (
           <span class="tag status trapped">trapped at step {trapped}</span>

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { format, parse, placeOf, to } from "../link";
 import type { Link } from "../link";
 import { painter } from "../map/painter";
+import { CallOffPanel } from "../parts/calloff";
 import { Drawer } from "../parts/drawer";
 import { LayerPicker, MapPane } from "../parts/map";
 import { MissionPanel } from "../parts/mission";
@@ -116,6 +117,7 @@ export function RunPage({ link }: { link: Link }) {
       </div>
       <div class="side" ref={side} hidden={wide.value}>
         <Reasons scene={scene} />
+        {details && details.layers.length > 0 && <CallOffPanel scene={scene} />}
         {details?.status === "waiting" && !details.error && <MissionPanel run={run} />}
         {details && <Drawer scene={scene} details={details} />}
         {details && scene.begun.value && <Plots cursor={cursor} />}

@@ -170,7 +170,6 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
           <p class="map-note">{scene.noPicture.value || "Drawing the map…"}</p>
         )}
         <p class="map-notes">{pictures && <Working scene={scene} details={details} />}</p>
-        {!dated && <Pursuit scene={scene} columns={columns} />}
         <Readout scene={scene} details={details} columns={columns} />
         <span class="hidden" aria-live="polite">
           {spoken.value === scene.read.value &&
@@ -178,6 +177,7 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
             `${cellName(spoken.value, columns)}: ${spokenValues(details, scene.values.value)}`}
         </span>
       </div>
+      {!dated && <Pursuit scene={scene} columns={columns} />}
       <figcaption class="row">
         <LegendRoom details={details} over={scene.show.over.value}>
           {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} />}
@@ -209,15 +209,17 @@ function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
   const said = pursuitWord(why, columns);
   if (!said) return null;
   return (
-    <p class="pursuit fine" aria-live="off">
-      {said}
-      {refused.length > 0 && (
-        <span class="bad">
-          {" "}
-          It refuses {refused.map(({ name }) => name).join(", ")}: too little way home.
-        </span>
-      )}
-    </p>
+    <div class="pursuit-room">
+      <p class="pursuit fine" aria-live="off">
+        {said}
+        {refused.length > 0 && (
+          <span class="bad">
+            {" "}
+            It refuses {refused.map(({ name }) => name).join(", ")}: too little way home.
+          </span>
+        )}
+      </p>
+    </div>
   );
 }
 

@@ -5,6 +5,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import { Refusal, getJson, runUrl, textOf } from "../api";
 import type { Details, Way, Why } from "../api";
+import { Walk } from "../calloff/ghosts";
 import type { Port } from "../link";
 import { painter } from "../map/painter";
 import type { Painted, Shown } from "../map/worker";
@@ -62,6 +63,7 @@ export class Scene {
   readonly back = signal<Way | null>(null); // from here, or from where the move leads
   readonly selected = signal<number | null>(null);
   readonly way = signal<Way | null>(null); // from the selected cell
+  readonly walk = new Walk(); // of ghosts, on the way home of this moment
   readonly hover = signal<number | null>(null);
   readonly read = signal<number | null>(null); // the cell whose values are known
   readonly values = signal<Record<string, number>>({}); // of that cell
@@ -155,6 +157,7 @@ export class Scene {
 
   close(): void {
     this.stops.forEach((stop) => stop());
+    this.walk.stop();
     window.clearTimeout(this.settle);
     this.asking?.abort();
     this.drop();

@@ -1,12 +1,13 @@
 // The settings of a new run as the form holds them, and as a configuration's keys.
 
 import { computed, signal } from "@preact/signals";
-import type { Upload } from "../../api";
+import type { Upload, UploadedArea } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
 import { othersGiven } from "./schema";
 
 export type Kind = "grid" | "rover";
+export type Closed = Upload | UploadedArea;
 export type Source = "mars" | "sample" | "upload";
 
 export const kind = signal<Kind>("grid");
@@ -37,6 +38,9 @@ export const walls = signal("0.2");
 
 export const source = signal<Source>("mars");
 export const file = signal<Upload | null>(null);
+/** What is closed on the terrain: uploaded polygons, or a mask on its pixels. */
+export const obstacles = signal<Closed | null>(null);
+export const keepOut = signal<Closed | null>(null);
 export const landSeed = signal("0");
 export const rows = signal("1000");
 export const columns = signal("2000");
@@ -103,6 +107,8 @@ function land(): Record<string, unknown> {
     columns: mars ? number(columns.value) : null,
     cell: number(cell.value),
     window: part.value.trim(),
+    obstacles: obstacles.value?.upload ?? null,
+    keep_out: keepOut.value?.upload ?? null,
   });
 }
 

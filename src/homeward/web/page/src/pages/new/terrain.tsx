@@ -1,6 +1,7 @@
 // The fields of a world: a grid, or a terrain and its vehicle.
 
 import { Choice, Field } from "../../parts/fields";
+import { ClosedFile } from "./closed";
 import { forget } from "./ground";
 import { Preview } from "./preview";
 import { complaint, targets } from "./reading";
@@ -51,6 +52,19 @@ export function TerrainFields() {
           </>
         )}
         <Field label="Cell size" unit="m" value={cell} {...needed("cell")} />
+      </div>
+      <div class="fields">
+        <ClosedFile
+          label="Obstacles"
+          value={settings.obstacles}
+          masks
+          hint="what no wheel may touch: polygons (GeoJSON), or a raster on the same grid"
+        />
+        <ClosedFile
+          label="Keep out of"
+          value={settings.keepOut}
+          hint="polygons (GeoJSON) that the vehicle never enters, on its way home neither"
+        />
       </div>
       <Preview />
       <h2>Vehicle</h2>

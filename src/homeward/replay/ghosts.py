@@ -1,0 +1,41 @@
+"""Worlds drawn from the belief of a moment, and in which of them the way home from a cell works.
+
+The explorers ("ghosts") start from the same cell and follow the same return policy. On a model of
+moves each one walks the same path, up to the first move that never works in its world. A move that
+works sometimes is tried until it works.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.replay.moment import Moment
+
+GHOSTS, MIN_GHOSTS = 100, 10
+MAX_DRAWN_CELLS = 20_000_000
+"""Most cells of all drawn worlds together; on large maps fewer worlds are drawn."""
+
+
+def ghosts_of(moment: Moment, cell: int, seed: int, check: Callable[[], None]) -> dict[str, Any]:
+    """Return in which drawn worlds the way home from a cell works, as JSON values.
+
+    ``bound`` is the proven probability of coming home, and ``path`` [n] the cells of the way; it is
+    empty if no way home is proven. ``lost`` has one entry per drawn world: the place on ``path``
+    whose next move fails, or None. `check` is called before each draw and may raise.
+    """
+    way = moment.way(cell)
+    edges = way["edges"]
+    path = [cell, *(edge["to"] for edge in edges)] if way["bound"] > 0.0 else []
+    rng, lost = np.random.default_rng(seed), []
+    if path and path[-1] in way["home"]:
+        for _ in range(min(GHOSTS, max(MIN_GHOSTS, MAX_DRAWN_CELLS // moment.model.states))):
+            check()
+            world: Any = moment.belief.sample(rng)
+            works = (world.success[edge["from"], edge["action"]] > 0.0 for edge in edges)
+            lost.append(next((place for place, one in enumerate(works) if not one), None))
+    return {"step": moment.step, "cell": cell, "bound": way["bound"], "path": path, "lost": lost}
