@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PeerAnswer:
-    """PeerAnswer of another solver, and the seconds that it took."""
+    """The answer of another solver, and the seconds that it took."""
 
     status: Status
     objective: float

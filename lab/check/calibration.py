@@ -168,7 +168,7 @@ def _by_variance(belief: Any) -> FloatArray:
 def rover_config(belief: str, seed: int, **more: Any) -> RoverConfig:
     """Return the settings of a rover in a world that is drawn from its own belief.
 
-    The sensor is so noisy that moves tell about heights too.
+    The sensor is so noisy that attempted moves are informative about heights too.
     """
     kernel = {"correlated": (1.5, 40.0, 0.6), "unmapped": (1.5, 40.0, 1.0)}.get(belief)
     given = {
@@ -237,7 +237,7 @@ def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
 def _held_chance(explorer: Loop, rover: Rover) -> float:
     """Return the product of the success probabilities of the moves of the held way.
 
-    A rule of recall may be any function of what was observed, so it need not be exact.
+    A recall rule may be any function of what was observed, so this need not be exact.
     """
     assert explorer.held is not None
     way, mean = explorer.held.accounts[0].way, explorer.belief.mean()

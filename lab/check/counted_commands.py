@@ -248,11 +248,11 @@ def ground(
 ) -> None:
     """Follow the exported paths of safe runs on the terrain model as given.
 
-    Cells of 2, 5, 10 and 20 pixels on each ground. No place of a path may be steeper than the
+    Cells have 2, 5, 10 and 20 pixels on each ground. No place of a path may be steeper than the
     vehicle's limits (20° up, 30° down, 20° to the side) over its wheelbase, and no wheel may touch
-    missing data. The same with random obstacles and areas to keep out of, which no wheel may touch
-    either. Beside them, for comparison, runs whose slopes are limited between the centres of the
-    cells, as in the paper. Exit code 1 if a path breaks a limit.
+    missing data. Other runs have random obstacles and areas to keep out of, which no wheel may
+    touch either. For comparison, there are runs whose slopes are limited between the centres of the
+    cells, as in the paper. The exit code is 1 if a path breaks a limit.
     """
     from lab.check.ground import explore
 
@@ -281,10 +281,10 @@ def interrupt(
 ) -> None:
     """Interrupt runs by Ctrl-C at random moments, and resume them.
 
-    Rovers on both grounds and grids, with both algorithms, started from a shell and struck at
-    start-up, while code is compiled, after a step, or while outputs are written. The shell must
-    see exit code 130 and no traceback, and every resumed run must have the files of an undisturbed
-    one and its log, byte for byte. Exit code 1 if one does not.
+    The runs are rovers on both grounds and grids, with both algorithms. They are started from a
+    shell and interrupted at start-up, while code is compiled, after a step, or while outputs are
+    written. The shell must see exit code 130 and no traceback, and every resumed run must have the
+    files of an undisturbed one and its log, byte for byte. The exit code is 1 if one does not.
     """
     from lab.check.interrupt import PHASES
     from lab.check.interrupt import interrupt as interrupted

@@ -17,7 +17,10 @@ CHUNK = 50_000
 def examine_row(
     alpha: FloatArray, scale: str, samples: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Compare the correction of one row with concentrations [O], described by `scale`."""
+    """Compare the closed form with Monte Carlo for a row with concentrations `alpha` [O].
+
+    `scale` describes the row in the table.
+    """
     count = len(alpha)
     outcomes = np.broadcast_to(np.arange(count), (count, 1, count))
     kinds = np.zeros((count, 1), np.int32)

@@ -78,8 +78,8 @@ def follow(
     """Return the slopes along a line [n, 2] of rows and columns in pixels, measured at centres.
 
     ``heights`` [rows, columns] are in m, NaN for no data; ``limits`` are the steepest slopes up,
-    down and aside in degrees; ``wheelbase`` and ``pixel`` are in m. ``closed`` says which of some
-    points [2, m] no wheel may touch.
+    down and aside in degrees; ``wheelbase`` and ``pixel`` are in m. ``closed`` returns the mask of
+    the points [2, m] that no wheel may touch.
     """
     length = pixel * np.hypot(*np.diff(line, axis=0).T)
     line, length = line[np.r_[True, length > 0.0]], length[length > 0.0]

@@ -176,7 +176,7 @@ def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
             after = float(explorer.belief.mean().leaving(state)[step.plan.action])
             attempts[move] = chance if after == chance else 0.0
             failed += 1
-        gain = brought(before, explorer.belief)
+        gain = gain_between(before, explorer.belief)
         learned += gain
         last = 0 if gain > floor else last + 1
         longest = max(longest, last)
@@ -188,7 +188,7 @@ def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
     return {**found, "repeated": repeated, "home": home}
 
 
-def brought(before: Any, after: Any) -> float:
+def gain_between(before: Any, after: Any) -> float:
     """Return the gain between two beliefs in nats, squares or tiles, by the kind of belief."""
     if isinstance(before, TerrainBelief):
         return entropy_reduction(before, after)

@@ -111,7 +111,7 @@ def _sizes(
 ) -> tuple[Point, Point]:
     """Return the largest value or reward of each total [1 + K], and the allowed shortfalls [K].
 
-    A mixture meets a level if it is at most `met_within` plus the number tolerance below.
+    A mixture meets a level if it is at most `met_within` plus the number tolerance below it.
     """
     finite = np.where(np.isfinite(problem.totals), problem.totals, 0.0)
     single = rational(np.abs(finite).max(axis=(1, 2)))

@@ -56,7 +56,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def are_among(ascending: IntArray, values: IntArray) -> BoolArray:
-    """Return the mask [m] of the `values` [m] that an `ascending` array [n] has."""
+    """Return the mask [m] of the `values` [m] that occur in an `ascending` array [n]."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     found: BoolArray = ascending.take(np.searchsorted(ascending, values), mode="clip") == values
@@ -147,7 +147,7 @@ def index(value: object, count: int, name: str, error: Error) -> int:
 def named_index(
     value: object, known: Sequence[str] | None, count: int, name: str, error: Error
 ) -> int:
-    """Return the index that `value` is, or that it names in `known`; raise if it is neither."""
+    """Return the index that `value` gives by number, or by a name in `known`; raise if invalid."""
     if not isinstance(value, str):
         return index(value, count, name, error)
     if known is None:

@@ -168,7 +168,7 @@ class LookingBonus(Protocol):
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return looks whose gain in each state is its largest bonus of `bonus` [S, A], only once."""
+    """Return looks that gain the largest `bonus` [S, A] of each state, once per state."""
     action = bonus.argmax(axis=1).astype(np.int32)
     here = np.zeros(1, np.int64)
     shape, gain = (1, len(bonus)), bonus.max(axis=1)

@@ -25,7 +25,7 @@ PART = ".part"
 
 @contextmanager
 def refusing(path: Path, what: str) -> Iterator[None]:
-    """Raise an `InvalidFileError` that names the file and `what` failed, if an `OSError` occurs."""
+    """Convert an `OSError` to an `InvalidFileError` that names the file and says `what` failed."""
     try:
         yield
     except OSError as cause:
@@ -54,7 +54,7 @@ def replace_json(path: Path, value: Any) -> None:
     replace_file(path, text.encode() + b"\n")
 
 
-def spelled(value: Any) -> Any:
+def json_safe(value: Any) -> Any:
     """Return a value that JSON can encode: an infinite or NaN float becomes text, such as "inf"."""
     if not isinstance(value, float):
         return value

@@ -305,7 +305,7 @@ Model: TypeAlias = Moves | SparseMDP
 
 
 def _name(names: tuple[str, ...] | None, at: int, what: str) -> str:
-    """Return the name of a state or action, or what it is with its number."""
+    """Return the name of a state or action; without names, `what` and its number."""
     return f"{what} {at}" if names is None else names[at]
 
 

@@ -492,7 +492,7 @@ def test_a_raster_that_has_changed_is_told_as_such(
     transform = rasterio.Affine(20.0, 0.0, 500.0, 0.0, -20.0, 900.0)
     write_raster(raster, relief()[::-1], nodata=np.nan, transform=transform)
     said = homeward(*asked, code=2)
-    assert "crater.tif: the terrain is not what it was when the run was made" in said.err
+    assert "crater.tif: the terrain has changed since the run was created" in said.err
     said = homeward(*asked, "--cell", 40, code=2)
     assert "(--cell: recorded 20.0, given 40.0)" in said.err
 

@@ -160,7 +160,7 @@ def test_a_task_refuses_a_raster_that_has_changed(tmp_path: Path) -> None:
     ]
     assert explore(cells[3], 0)["steps"] == 5
     write_raster(tmp_path / "a.tif", np.ones((60, 80), np.float32))
-    with pytest.raises(InvalidFileError, match="the terrain is not what it was"):
+    with pytest.raises(InvalidFileError, match="the terrain has changed"):
         explore(cells[3], 0)
     assert pinned(SMALL) == SMALL
 

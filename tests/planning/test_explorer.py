@@ -243,7 +243,7 @@ def test_counts_that_shrink_a_bonus_come_to_an_end() -> None:
     ("criteria", "options", "said"),
     [
         ([ReturnHome(0.9)], {"floor": -1.0}, "the floor is -1, expected 0 or more"),
-        ([ReturnHome(0.9, "current")], {}, 'home="current" is the promise of a single plan'),
+        ([ReturnHome(0.9, "current")], {}, 'home="current" is for single plans only'),
         ([EarnAtLeast(1.0)], {}, "EarnAtLeast holds for each plan only: use PaperExplorer"),
         ([ReturnHome(0.9, 7)], {}, "home"),
         ([ReturnWithin(2, 0.9, "current")], {}, "use PaperExplorer"),

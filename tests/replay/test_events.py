@@ -9,7 +9,7 @@ import pytest
 from homeward.kinds.reachability import can_reach_start
 from homeward.planning.planner import Planner
 from homeward.replay import InterruptedReplayError, Replay
-from homeward.replay.events import events_of, temptations, trapped_at
+from homeward.replay.events import events_of, refused_actions, trapped_at
 from homeward.replay.moment import looks_of
 from homeward.runs import Run
 from homeward.safety import ReturnHome
@@ -77,7 +77,7 @@ def test_events_are_those_of_the_records(runs: Path) -> None:
 
 def test_a_temptation_is_a_better_look_that_was_refused(runs: Path) -> None:
     replay = Replay(runs / "grid-safe")
-    found = list(temptations(replay))
+    found = list(refused_actions(replay))
     for step in range(len(replay.log)):
         moment, plan = replay.at(step), replay.plan(step)[0]
         looks = looks_of(moment)
@@ -85,11 +85,11 @@ def test_a_temptation_is_a_better_look_that_was_refused(runs: Path) -> None:
         tempted = any(looks[e.action] > looks[plan.action] for e in unsafe)
         if any(event.step == step for event in found):
             assert tempted
-    assert list(temptations(Replay(runs / "grid-unsafe"))) == []
+    assert list(refused_actions(Replay(runs / "grid-unsafe"))) == []
 
 
 def test_repeating_stops_when_something_else_is_asked(runs: Path) -> None:
     replay = Replay(runs / "grid-safe")
     replay.interrupted = lambda: True
     with pytest.raises(InterruptedReplayError):
-        list(temptations(replay))
+        list(refused_actions(replay))

@@ -80,7 +80,7 @@ class HeightBounds(NamedTuple):
 def move_bounds(
     informative: IntArray, attempts: Attempts, dest: IntArray, ground: Ground
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-    """Return the moves [m] that attempts tell about, and bounds (low, high) [m] on their success.
+    """Return the moves [m] near informative attempts, and bounds (low, high) [m] on their success.
 
     Also return the cells [c], ascending, that these depend on. While these are not measured and no
     move at them is tried, the result stays the same.
@@ -115,8 +115,8 @@ def _height_bounds(
 ) -> HeightBounds:
     """Return the bounds given attempts.
 
-    An outcome is informative if its doubt exceeds `SURE`, either given the measurements alone or
-    given also the informative outcomes at its cells.
+    An outcome is informative if its doubt exceeds `SURE`, given the measurements alone or given the
+    measurements and the informative outcomes at its cells.
     """
     found, more, limits = informative[:0], informative, (ground.descend, ground.climb)
     while len(found) < len(more):

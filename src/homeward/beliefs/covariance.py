@@ -330,7 +330,7 @@ def difference_residuals(
 
 
 def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
-    """Return m(x)."""
+    """Return the Matérn correlation m(x); see the module docstring."""
     y = math.sqrt(2.0 * smoothness) * x
     polynomial = 1.0 + y if smoothness == 1.5 else 1.0 + y + y * y / 3.0
     found: FloatArray = polynomial * np.exp(-y)
@@ -340,7 +340,7 @@ def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
 def _measured(
     cells: ArrayLike, heights: ArrayLike, shape: tuple[int, int]
 ) -> tuple[IntArray, FloatArray]:
-    """Return measured cells [n] and heights [n]; raise unless each cell is there once."""
+    """Return measured cells [n] and heights [n]; raise if a cell occurs twice."""
     error = InvalidBeliefError
     at = indices(cells, "measured cell", None, (0, shape[0] * shape[1]), "n", error)
     if at.ndim != 1 or len(np.unique(at)) < len(at):
@@ -362,7 +362,7 @@ def _distances(
 
 
 def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
-    """Return the pairs of measured cells that are row or column neighbours, as positions."""
+    """Return the pairs of row or column neighbours as indices into `cells`."""
     place = np.full(shape[0] * shape[1], -1)
     place[cells] = np.arange(len(cells))
     grid = place.reshape(shape)

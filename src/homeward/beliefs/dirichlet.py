@@ -108,7 +108,7 @@ class DirichletBelief:
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
-        """Return a belief with untied rows, from concentrations [S, A, S]; 0 is impossible."""
+        """Return a belief with untied rows, from concentrations [S, A, S], 0 if impossible."""
         error = InvalidBeliefError
         dense = arrays.floats(alpha, "alpha", None, error)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
@@ -154,7 +154,8 @@ class DirichletBelief:
     def _together(self, label: IntArray, rows: BoolArray, leads: BoolArray) -> FloatArray:
         """Return σ [n] of the n `rows` [S, A] in which outcomes coincide.
 
-        `label` [n, O] is the first outcome with the same target; `leads` [n, O] excludes ends.
+        `label` [n, O] is the first outcome with the same target; `leads` [n, O] is the mask of
+        outcomes that lead to a state.
         """
         alike = np.column_stack([self.kinds[rows], label])
         _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)

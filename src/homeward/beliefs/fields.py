@@ -106,8 +106,8 @@ MAX_DRAWS = 4096
 class Columns:
     """The columns W, stored as rows of blocks [BLOCK, S] that versions of a belief share.
 
-    The first version that appends after its last column writes behind it. Others copy the block
-    with that column, and share the blocks before it.
+    The first append after a column writes into its block. A second append after the same column
+    copies that block, and shares the blocks before it.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Columns:
         )
 
     def append(self, count: int, rows: FloatArray) -> Columns:
-        """Return columns whose first `count` are these and whose next are `rows` [k, S]."""
+        """Return the first `count` columns, followed by the new columns `rows` [k, S]."""
         with self._lock:
             is_last = self.used == count
             if is_last:

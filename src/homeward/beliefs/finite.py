@@ -231,8 +231,9 @@ class FiniteBelief:
     def as_moves(self) -> FiniteBelief | None:
         """Return the same belief with `Moves` worlds; None if the worlds are not move-or-stay.
 
-        They are if each state-action has one destination in all worlds, and otherwise stays and
-        never ends the process. The bounds of `Moves` are tighter, so planners use this form.
+        They are move-or-stay if each state-action leads to one destination, the same in all worlds,
+        or stays, and never ends the process. The bounds of `Moves` are tighter, so planners use
+        this form.
         """
         first = self.worlds[0]
         if isinstance(first, Moves):

@@ -292,9 +292,9 @@ def _pass_on(
     there: FloatArray,
     bins: Bins,
 ) -> float:
-    """Multiply `there` by the mass of a leaf with `g` where the rise from the leaf is in a window.
+    """Multiply `there` by the mass of a leaf, weighted by `g`, whose rise is within the window.
 
-    Return a lower bound on the probability that the rise is outside of it. The mean rise is
+    Return a lower bound on the probability that the rise is outside the window. The mean rise is
     `rise`; each pair has the leaf's entry first.
     """
     (deviation, deviation_there), (lower, above) = deviations, window

@@ -225,7 +225,7 @@ def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatA
 
 @njit(cache=True)
 def sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
-    """Write Σ weight[|down|, |right|]·values over the cells of a map [R, C] around each of them."""
+    """Write to `total` [R, C] for each cell Σ weight[|down|, |right|]·values over nearby cells."""
     rows, columns = values.shape
     total[:] = 0.0
     for row in range(rows):

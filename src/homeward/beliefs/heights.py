@@ -86,7 +86,7 @@ class Heights:
     def posterior(
         self, blocked: BoolArray, height: FloatArray, variance: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the heights and variances [n] of the measured cells, given those before [S]."""
+        """Return the posterior heights and variances [n] of the measured cells; priors are [S]."""
         given, told = (self.cells, self.heights, self.variances), np.empty((2, len(self.cells)))
         fault, at = kernels.learn(*given, blocked, height, variance, told)
         if fault == kernels.FINE:
@@ -154,7 +154,7 @@ class SlopeBelief:
 
     @property
     def visited(self) -> BoolArray:
-        """Mask [S] of the cells with nothing new: they were measured from, or they are blocked."""
+        """Mask [S] of cells that measurements were made from, and of blocked cells."""
         found: BoolArray = self.looked | self.blocked
         return found
 
@@ -231,7 +231,7 @@ class SlopeBelief:
         return self.cell
 
     def mean(self) -> Moves:
-        """Return the mean model: each move's probability to be neither too steep up nor down.
+        """Return the mean model: the probability that each move is not too steep up or down.
 
         Moves at cells of informative attempts have lower bounds instead (see `exactness`).
         Attempted moves have exactly 1 or 0.
@@ -423,7 +423,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             found: Chances = known
             return found
         if known is not None and sum(map(len, cells)) < REFRESH_SHARE * len(self.blocked):
-            found = self._again(known, cells, tried)
+            found = self._updated_chances(known, cells, tried)
         else:
             found = self._all_chances()
         self.__dict__["_kept"] = found, (), ()
@@ -446,10 +446,10 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         success.reshape(-1)[pairs] = self.attempts.worked
         return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high, near)
 
-    def _again(
+    def _updated_chances(
         self, known: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
     ) -> Chances:
-        """Return the bounds, given those before some cells were measured and moves tried."""
+        """Update `known` bounds after some cells were measured and moves tried."""
         touched = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
         ways: IntArray = np.array(tried, np.int64)
         if not arrays.are_among(touched, ways).all():

@@ -63,7 +63,7 @@ class Together(NamedTuple):
 
 
 def evaluator_of(belief: Any) -> str | None:
-    """Return the code of the evaluator that `work_together` uses; None if it has none."""
+    """Return the code of the evaluator that `work_together` uses; None if it returns None."""
     if isinstance(belief, FiniteBelief):
         return "exact" if isinstance(belief.worlds[0], Moves) else None
     if isinstance(belief, CorrelatedTerrainBelief):
@@ -72,7 +72,7 @@ def evaluator_of(belief: Any) -> str | None:
 
 
 def work_together(belief: Any, sets: MoveSets) -> Together | None:
-    """Return bounds for each set; None if the belief knows no more than single moves."""
+    """Return bounds for each set; None if the belief has no joint probabilities of moves."""
     count = len(sets.first) - 1
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
         works = np.zeros((len(belief.worlds), count), bool)

@@ -64,9 +64,10 @@ def _together(
     actions: IntArray,
     local: IntArray,
 ) -> tuple[float, int]:
-    """Return the probability that all moves work, or −1, and the number of unknown squares.
+    """Return the probability that all moves work, and the number of unknown squares.
 
-    `local` [S] is −1 everywhere, before and after.
+    The probability is −1 if its table would be too large. `local` [S] is scratch space, −1 before
+    and after the call.
     """
     below, wall, top, climb = tables.below, tables.wall, tables.mass.shape[1], tables.climb
     edges = len(states)

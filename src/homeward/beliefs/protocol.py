@@ -51,7 +51,7 @@ class MoveBelief(Protocol):
 
 @runtime_checkable
 class SureMoves(Protocol):
-    """A belief that declares whether moves can fail at random; other beliefs' moves can."""
+    """A belief that declares whether moves can fail at random; without it, they can."""
 
     @property
     def moves_work_or_never(self) -> bool:

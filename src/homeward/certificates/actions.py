@@ -56,7 +56,7 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     unsure = UNSURE_FACTOR * (chain.span if chain.exits.any() else 1.0)
 
     def is_zero(value: float) -> tuple[bool, bool]:
-        """Return whether a value is surely, and whether it is possibly, only rounding."""
+        """Return whether a value is 0 for certain, and whether it may be 0, given its rounding."""
         least = WORTHLESS * again.scale
         return abs(value) <= least / unsure, abs(value) <= least * unsure
 

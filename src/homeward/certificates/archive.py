@@ -25,7 +25,7 @@ from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanCl
 from homeward.certificates.codecs import decode, encode
 from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
-from homeward.files import refusing, replace_file, spelled
+from homeward.files import json_safe, refusing, replace_file
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def pack(stored: StoredPlan) -> bytes:
         "criteria": criteria,
         "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
-            {key: spelled(value) for key, value in row._asdict().items()}
-            | {"verdict": row.verdict.upper(), "safety": [spelled(b) for b in row.safety]}
+            {key: json_safe(value) for key, value in row._asdict().items()}
+            | {"verdict": row.verdict.upper(), "safety": [json_safe(b) for b in row.safety]}
             for row in plan.evidence
         ],
     }
@@ -182,7 +182,7 @@ def _written(
     """Return the fields of `cls` that are not arrays, as JSON; add the others to `arrays`."""
     values = {field.name: getattr(claims, field.name) for field in fields(cls)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
-    return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
+    return {key: json_safe(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
 
 def _read(

@@ -4,7 +4,7 @@
 - ``exact``: the policies in every world of a finite belief (`policy_values`);
 - ``path``: the probability that all moves along the way work (`joint_check`).
 
-A claim by an evaluator that its belief does not allow is worth only its corrected bound.
+If the belief does not allow the named evaluator, the corrected bound is used instead.
 """
 
 from __future__ import annotations

@@ -235,9 +235,9 @@ def _dependent(belief: TerrainBelief) -> set[int]:
 def _integral(
     mean: FloatArray, deviation: FloatArray, tree: Any, cell: int, parent: int | None
 ) -> CubicSpline:
-    """Return the density of a cell's height, times the probability that the moves below work.
+    """Return the density of a height times the probability that the moves in its subtree work.
 
-    Points lie close where the density of a cell below changes fast.
+    Grid points are dense where the density of a child changes fast.
     """
     below = {
         other: (_integral(mean, deviation, tree, other, cell).antiderivative(), window)
@@ -271,7 +271,7 @@ def path_total(
 ) -> float:
     """Return a lower bound on the total of `worth` [S, A] at recall under a policy [S].
 
-    A way home counts for a return only. Nothing counts after an action of `exits` [S, A].
+    The way home is included only for a return criterion. Actions in `exits` [S, A] end the sum.
     """
     model, risk = belief.mean(), belief.blocked_probability()
     path: list[int] = []

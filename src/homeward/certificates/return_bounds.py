@@ -43,7 +43,7 @@ MIN_MOVE_PROBABILITY = 1e-250
 def return_bounds(
     world: MeanModel, correction: str, criterion: CriterionClaims
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bound [S] of the stored return policy, and an upper bound [S] on that of any."""
+    """Return the bound [S] of the stored return policy, and the largest bound of any policy."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)

@@ -327,7 +327,7 @@ def _check_worlds(belief: Any, claims: Claims, said: Findings) -> None:
 
 
 def _check_gain(belief: Any, said: Findings) -> None:
-    """Report a remaining gain above that of the variances."""
+    """Report a remaining gain that is larger than the variances allow."""
     if not (hasattr(belief, "gain_left") and hasattr(belief, "variance")):
         return
     for weight in (1.0, 1e4):

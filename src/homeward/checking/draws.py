@@ -159,7 +159,7 @@ def _fits(world: Any, mean: Model, said: Findings) -> bool:
 
 
 def _is_reproducible(belief: Any, mean: Model, said: Findings) -> bool:
-    """Return whether the same generator gives the same world, and a world stays as it is."""
+    """Return whether the same seed gives the same world, and a drawn world never changes."""
     first = belief.sample(np.random.default_rng(7))
     if not _fits(first, mean, said):
         return False

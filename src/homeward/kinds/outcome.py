@@ -61,7 +61,7 @@ def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, column
 def trapped_at(
     config: SafeConfig, moves: Moves, states: Sequence[int], start: int, columns: int
 ) -> int | None:
-    """Return the number of steps after which no way home existed in the true world, or None.
+    """Return the number of steps after which no way home existed in truth; None if one exists.
 
     `states` are those of the run, from the start on. A trap has no way out, so a binary search
     finds the step.
@@ -73,7 +73,7 @@ def trapped_at(
 
 
 def recorded_outcome(directory: Path) -> dict[str, Any]:
-    """Return what became of the explorer, from the summary of a finished run; {} if it has none."""
+    """Return what became of the explorer, from the summary of a finished run; {} without one."""
     try:
         facts = read_json(directory / FACTS)
         stranded, seen = facts["stranded"], facts.get("seen", facts.get("known_to_10cm"))

@@ -125,7 +125,7 @@ class SafeConfig(Config):
         return self
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: the one that is named, or that of `explorer` and `algorithm`."""
+        """Return the agent: `agent`, or the one that `explorer` and `algorithm` mean."""
         return agent_of(self)
 
     def has_no_criterion(self) -> bool:
@@ -134,7 +134,7 @@ class SafeConfig(Config):
 
     @property
     def explorer_name(self) -> str:
-        """Name of the agent for people: of the agent that is named, or of the explorer."""
+        """Display name of `agent` if it is given, otherwise of the explorer."""
         return self.agent or str(getattr(self, "explorer", "safe"))
 
     def promises(self) -> tuple[Promise, ...]:
@@ -280,7 +280,7 @@ def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> s
 
 
 def unused(given: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
-    """Return a message on a `given` key that has no effect; None if each key has one."""
+    """Return a message on a `given` key that has no effect; None if all keys have an effect."""
     first = next((name for name in SAFE_KEYS[:3] if name in given), None)
     if has_no_criterion and first is not None:
         return f"{named(first)} needs an explorer with a safety level"

@@ -141,8 +141,8 @@ class Mission:
     def next(self) -> dict[str, Any]:
         """Return the next move with its evidence, the way home and what is left, as JSON values.
 
-        If exploration has ended, ``move`` is None and ``end`` the code of why. On terrain, ``line``
-        has the map coordinates and heights [n, 3] of the way to drive.
+        If exploration has ended, ``move`` is None and ``end`` is the code of the reason. On
+        terrain, ``line`` has the map coordinates and heights [n, 3] of the way to drive.
         """
         return self._answer().next()
 
@@ -155,12 +155,12 @@ class Mission:
         return self._answer().status()
 
     def points(self) -> list[dict[str, Any]]:
-        """Return row, column, x and y of the point of each open cell at which it is measured."""
+        """Return row, column, x and y of the point at which each open cell is measured."""
         return self.vehicle.all_points()
 
     @property
     def vehicle(self) -> Vehicle:
-        """The vehicle, without any report."""
+        """The vehicle of the mission, before any report."""
         if self._vehicle is None:
             self._vehicle = self.kind.vehicle_class()(self.config)
         return self._vehicle
@@ -226,7 +226,7 @@ class Mission:
     def _repeated(self, envelope: Envelope) -> int | None:
         """Return the step of the same report with the same id; None if the report is new.
 
-        Raise if it looks like a repetition but has another id or none.
+        Raise if the content was reported before, with another id or without one.
         """
         if envelope.id is not None and envelope.id in self._ids:
             digest, step = self._ids[envelope.id]
@@ -307,9 +307,9 @@ class Mission:
         if held is None:
             raise ReportError(
                 Fault.TOO_RISKY,
-                f"{self._move(explorer, action)} was not advised and costs more than the promise "
-                "has left; if the vehicle is there all the same, report its position as moved "
-                "(--moved), without a move that was tried",
+                f"{self._move(explorer, action)} was not advised and would exceed the risk or the "
+                "limits that are left; if the vehicle is there all the same, report its position "
+                "as moved (--moved), without a move that was tried",
             )
         return OWN, action
 
@@ -385,7 +385,7 @@ class Mission:
         self._know(record.report, record.step)
 
     def _note(self, steps: int, **times: Any) -> None:
-        """Bring the manifest up to date; sessions with the same versions are one."""
+        """Update the manifest; consecutive sessions with the same versions are merged."""
         sweep(self.run.directory)
         manifest, here, at = self.run.manifest, versions_here(), now()
         sessions = list(manifest.sessions)

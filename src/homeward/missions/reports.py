@@ -85,7 +85,7 @@ class Envelope:
     fingerprint: str | None  # of its measurements, if these have errors
 
     def note(self) -> dict[str, Any]:
-        """Return what a record keeps of it, as JSON values."""
+        """Return the part of the report that is recorded, as JSON values."""
         found: dict[str, Any] = {"digest": self.digest}
         if self.id is not None:
             found["id"] = self.id

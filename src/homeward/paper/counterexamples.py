@@ -237,7 +237,7 @@ def bound_value(belief: FiniteBelief, way: IntArray, discount: float, kind: Corr
 
 
 def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the least probability of returning after one use of a state-action of the policy."""
+    """Return the least probability of returning after one use of any state-action of the policy."""
     (world,), (way,) = belief.worlds, ways
     home, transitions = way_home(world), dense_transitions(world)
     reached, ahead, least = {0}, [0], 1.0
@@ -252,7 +252,7 @@ def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: floa
 
 
 def judged_by_world(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the mean over worlds of the value that the best policies for one world alone have."""
+    """Return the mean over worlds of the value of the best policies for that world alone."""
     each = [exact_value(FiniteBelief([world]), ways, discount) for world in belief.worlds]
     return sum(float(weight) * best for weight, best in zip(belief.weights, each, strict=True))
 

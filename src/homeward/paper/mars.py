@@ -101,7 +101,7 @@ def settings_of(
 
 
 def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cells for comparison: Algorithm 1 with the other correction, ours, baselines."""
+    """Return cells to compare with: Algorithm 1 with the other correction, ours, and baselines."""
     safe, unsafe = cells[0], cells[3]
     other = "moves" if safe["correction"] == "general" else "general"
     ours = {**safe, "algorithm": "rate", "correction": "moves"}
@@ -330,7 +330,7 @@ def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
-    """Return the panel of one run: the row has its path, and the seed repeats its measurements."""
+    """Return the panel of a run: its path is in the row, its measurements are drawn again."""
     from homeward.kinds.rover.figure import TerrainPanel  # tasks do not draw
 
     config = config_of(row, int(row["seed"]))

@@ -85,7 +85,7 @@ class Tour:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parting:
-    """The first difference of two explorers: a move of the bold one, not of the careful one."""
+    """The first move that the bold explorer made and the careful one did not."""
 
     steps: int  # number of common first steps
     origin: int

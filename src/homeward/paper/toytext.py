@@ -4,7 +4,7 @@ The map is known; the effects of actions are not (see `kinds.tabular.world`). Th
 questions. In Gymnasium's own worlds, how many explorers end in a hole or off the cliff, and how
 many tiles do they see? In worlds drawn from the prior, if one plan is followed until the recall and
 then its return policy, is the fraction that comes home at least δ? And how much does a taxi explore
-that does not know whether it rains, which slips?
+if it does not know whether it rains? In rain it slips.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def explore(
 
 
 def _returns(loop: Loop, world: ToyTextWorld) -> bool | None:
-    """Return whether the way home that a run holds at its end leads home; None if it holds none."""
+    """Return whether the held way home at the end of a run works; None if no way is held."""
     if loop.held is None or not loop.held.accounts:
         return None
     way = loop.held.accounts[0].way
@@ -139,7 +139,7 @@ class Ride:
 def ride(delta: float, limit: int, seed: int) -> Ride:
     """Explore Gymnasium's Taxi, which is dry or rainy with equal probability; then return.
 
-    A delivery ends the episode, so no state can be returned to from it.
+    A delivery ends the episode, so there is no way back after it.
     """
     dry, wet = (_taxi(rainy=rainy) for rainy in (False, True))
     rng = np.random.default_rng(seed)

@@ -154,7 +154,7 @@ class Worlds:
         return self._evaluated(lambda *_: next(found), adapts=True)
 
     def _sets(self, subset: int) -> list[int]:
-        """Return the sets that `subset` can shrink to, each after the sets it can shrink to."""
+        """Return the sets that `subset` can shrink to; a set comes after those it can shrink to."""
         found: dict[int, None] = {}
 
         def visit(one: int) -> None:
@@ -200,7 +200,7 @@ class Worlds:
         """Return the probability [S] of coming home in one world under a policy of one set.
 
         Transitions that do not leave the set lead on (`stays` [N]); after the others the explorer
-        comes home with probability `done` [N], that of the transition included.
+        comes home with probability `done` [N], which includes the probability of the transition.
         """
         states, moving = self.states, (policy != GIVE_UP) & ~self.at_home
         here = moving[self.row // self.actions]

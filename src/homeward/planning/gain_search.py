@@ -107,8 +107,8 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
 
     Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
     logarithmic, the first look gains the cell's amount, and later looks gain 0. Without `hides`,
-    the ground hides nothing, and the gain is an upper bound. Where visits gain, `looked` is [2S]
-    and its second half counts them.
+    the ground hides nothing, and the gain is an upper bound. If visits gain, `looked` is [2S] and
+    its second half counts visits.
     """
     (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
     amount, ground, done, visit = looks.amount, looks.ground, looks.done, looks.visit
@@ -476,7 +476,7 @@ def left_of(looks: Looks, amount: FloatArray) -> Looks:
 def told_nearby(
     graph: Graph, shares: Shares, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
-    """Return the amount [S] of each cell that can be seen within `radius` steps; 0 for others."""
+    """Return the remaining gain [S] of cells that can be seen within `radius` steps; else 0."""
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, rest = np.full(states, np.inf), looks.amount.copy()

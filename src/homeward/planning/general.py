@@ -89,7 +89,7 @@ class GeneralSearch:
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan or None, the accounts after it, and the limit, as `RateSearch.choose`.
+        """Return the plan or None, the accounts after it, and the `Limit`, as `RateSearch.choose`.
 
         Without `learn`, the plan only earns rewards.
         """

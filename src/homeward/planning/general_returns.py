@@ -89,9 +89,9 @@ def _exact_returns(
 ) -> Returns:
     """Return the ways home, evaluated in every world.
 
-    The way that is held after an action is that of the held one, the best one that adapts and the
-    best one that does not for which the action costs least. With Y the probability that the held
-    way works, an action after which way k is held costs Y − min(Y_k now, Y_k after the action).
+    After an action the run holds the way for which the action costs least: the way held before, the
+    best adaptive way, or the best way that does not adapt. With Y the probability that the held way
+    works, an action after which way k is held costs Y − min(Y_k now, Y_k after the action).
     """
     worlds = Worlds(belief, ledger.homes)
     ways = [worlds.best(adapts=worlds.adapts)]

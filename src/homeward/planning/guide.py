@@ -119,9 +119,7 @@ class Guide:
     def __init__(self, planner: Planner, start: int, floor: float | None = None) -> None:
         error = InvalidProblemError
         if planner.recall is not None:
-            raise error(
-                "a recall at a fixed step is the promise of a single plan: use PaperExplorer"
-            )
+            raise error("a recall at a fixed step is for single plans only: use PaperExplorer")
         if floor is not None and not 0.0 <= number(floor, "the floor", error) < np.inf:
             raise error(f"the floor is {floor:g}, expected 0 or more")
         self.planner = planner
@@ -207,9 +205,9 @@ class Guide:
         return not isinstance(self.search, RateSearch)
 
     def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
-        """Return the state of the run with what an attempt used that led from `state` to `there`.
+        """Return the state of the run after an attempt from `state` to `there` used its amounts.
 
-        An attempt that stays has failed, unless staying is all that it does.
+        An attempt that stays has failed, unless the action is to stay.
         """
         assert self.search is not None
         kept = zip(self.search.task.ledgers, held.accounts, strict=True)
@@ -219,7 +217,7 @@ class Guide:
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
         """Return the state of the run after an action that was not decided here.
 
-        It is charged like one that was. None if a level or a limit would not allow it.
+        It is charged like a decided action. Return None if a level or a limit does not allow it.
         """
         model, search = belief.mean(), self._started(belief)
         task = search.task
@@ -271,7 +269,7 @@ class Guide:
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
     ) -> tuple[list[Survey], Belief | None]:
-        """Return all ways home on moves, for the budgets `which` or for each.
+        """Return all ways home on moves, for the budgets `which` or for all of them.
 
         Also return the belief if it makes charges smaller, else None.
         """
@@ -284,7 +282,7 @@ class Guide:
         return [x.survey(graph, account, state, sharp, whole=True) for x, account in found], sharp
 
     def _started(self, belief: Belief) -> RateSearch | GeneralSearch:
-        """Return the search of the run; `belief` is its first one if there is none yet."""
+        """Return the search of the run; the first call makes it from `belief`."""
         if self.search is None:
             self.search = self._search(belief, belief.mean())
         return self.search
@@ -387,7 +385,7 @@ class Guide:
             )
         if isinstance(criterion.home, str) and criterion.home == "current":
             raise error(
-                'home="current" is the promise of a single plan: use PaperExplorer, or home="start"'
+                'home="current" is for single plans only: use PaperExplorer, or home="start"'
             )
         states = home_states(criterion.home, model, self.start).astype(np.int64)
         if isinstance(criterion, ReturnBefore):

@@ -12,7 +12,7 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
-from homeward.files import spelled
+from homeward.files import json_safe
 from homeward.shared import LazyArrays
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Held:
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
             "ways": ways,
-            "remaining": spelled(float(self.remaining)),
+            "remaining": json_safe(float(self.remaining)),
             "idle": self.idle,
         }
         if any(a.used for a in self.accounts):

@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the ways were found for; it holds no arrays of a belief."""
+    """The inputs that the ways were found for, without the arrays of the belief."""
 
     risks: Shared | None
     way: Shared
@@ -54,7 +54,7 @@ class _Known(NamedTuple):
 
 
 class KeptWays:
-    """The ways home of each budget, [K, S] arrays, and what they were found for."""
+    """The ways home of each budget, [K, S] arrays, and the inputs they were found for."""
 
     def __init__(self, budgets: int, states: int) -> None:
         shape = budgets, states
@@ -118,7 +118,7 @@ class KeptWays:
     def _changes(
         self, known: _Known | None, search: Search
     ) -> tuple[_Known, IntArray, IntArray] | None:
-        """Return what is known, the states [n] with changed edges, and those [m] with changed ways.
+        """Return `known`, the states [n] with changed edges, and the states [m] with changed ways.
 
         Return None if the changes are many or unknown.
         """

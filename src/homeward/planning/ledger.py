@@ -160,7 +160,7 @@ class Ledger:
         return replace(account, used=tuple(before + more for before, more in used))
 
     def outward(self, survey: Survey) -> Reach:
-        """Return the limits of the whole run for a search outward; none if there are none."""
+        """Return the limits of the whole run, for a search outward; empty without limits."""
         if self.limits is None:
             return NO_REACH
         reach, n = survey.graph.reach, self.limits.count
@@ -171,7 +171,7 @@ class Ledger:
     def keeps(self, survey: Survey, account: Account, state: int, action: int) -> bool:
         """Return whether the way home of `account` is within the limits after an action.
 
-        That is so whether it works or fails. A failure is not checked if it has been paid for.
+        Both outcomes of the action are checked, except a failure that has been paid for.
         """
         graph, there = survey.graph, int(survey.graph.dest[state, action])
         if not self.is_limited or survey.lost:
@@ -352,8 +352,8 @@ class Ledger:
     ) -> tuple[Edges, float]:
         """Return the changed edges and the cost of adding `choice` [S] from `state`.
 
-        Both are as given unless the probability that all edges work says that it costs less. Then
-        edges that are not free are dropped.
+        Both are returned as given, unless the joint probability of the edges gives a smaller cost.
+        Then edges that are not free are dropped.
         """
         if not self._is_sure(belief) or (belief is None and cost <= 1.0):
             return more, cost
@@ -371,7 +371,7 @@ class Ledger:
     def _after_bad_news(
         self, survey: Survey, state: int, held: float, worst: float, belief: Any
     ) -> tuple[Account, bool]:
-        """Return the account with another way home if that is better, and whether all are lost.
+        """Return the account with another way home if that is better, and whether no way is left.
 
         Two charges are valid. Keeping the held edges and adding the new way's costs the sum of the
         added risks. Relying on the new way alone costs the difference of the bounds: the new way

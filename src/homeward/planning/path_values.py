@@ -108,7 +108,7 @@ def walk_sets(
     Sets are as in `MoveSets`, without moves that surely work. Also returns the state [N] of each
     set, −1 if there is no way home from it, the number of pairs, and the weights of the single
     sets. A way home takes at most `limit` moves by the return policies `layers` [L, S], each from
-    `since` [L] steps left on; none is asked for if that is negative.
+    `since` [L] steps left on. No way home is needed if `limit` is negative.
     """
     states, actions = np.empty(256, np.int64), np.empty(256, np.int64)
     first, places = np.zeros(256, np.int64), np.empty(256, np.int64)

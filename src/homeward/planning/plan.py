@@ -109,7 +109,7 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
     @property
     def kept_by_correction(self) -> bool:
-        """The same judged by the corrected bound, like the choice of the plan."""
+        """Whether they meet the level by the corrected bound, by which the plan was chosen."""
         return self._keeps(self.kept_corrected)
 
     def _keeps(self, bound: float) -> bool:
@@ -236,7 +236,7 @@ class Plan(PlanClaims, LazyArrays):
         return lines
 
     def _closest(self) -> str:
-        """Return the end of the sentence on an infeasible plan: what this one is."""
+        """Return the clause that says what an infeasible plan does instead."""
         if self.keeps_all:
             return (
                 f" by the {self.correction} correction, but this plan does by the evaluation below."

@@ -122,10 +122,10 @@ class RateSearch:
     def choose(
         self, belief: Any, model: Moves, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan, or None to end the run; the accounts after it; and the limit.
+        """Return the plan, or None to end the run; the accounts after it; and the `Limit`.
 
-        Where the whole run is limited, the explorer goes home when nothing is left to do, or
-        without `learn`.
+        If the whole run is limited, the explorer goes home when nothing is left to do, or if
+        `learn` is False.
         """
         task = self.task
         view = self.view(belief, model, state, held)
@@ -300,9 +300,9 @@ class RateSearch:
         return Proposal(tuple(path.tolist()), gain, steps, share, along)
 
     def homeward(self, view: View) -> Proposal | None:
-        """Return the held way home where the whole run is limited; None at home and elsewhere.
+        """Return the held way home if the whole run is limited; otherwise None.
 
-        There is none either if the way is out of reach.
+        Also return None at home, and if the way is out of reach.
         """
         for ledger, survey in zip(self.task.ledgers, view.surveys, strict=True):
             path, way, dest = [view.state], survey.account.way, view.graph.dest
@@ -322,7 +322,7 @@ class RateSearch:
                 self._kept.extend(k, survey.search, np.inf)
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
-        """Return the proposal with the most gain per risk within the budgets, and the limit."""
+        """Return the proposal with the most gain per risk within the budgets, and the `Limit`."""
         remaining, scratch = view.total, self.scratch
         self.complete(view)
         for looks in (view.looks(1.0), view.looks(np.inf)):

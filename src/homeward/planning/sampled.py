@@ -125,7 +125,7 @@ class Sampled:
         return chance >= 1.0 or bool(self.stream(tally, 0, LOT).random() < chance)
 
     def stream(self, tally: Tally, home: int, purpose: int) -> np.random.Generator:
-        """Return the random numbers for one purpose at one step, for the number of a home."""
+        """Return the random generator for one purpose, one step and one home."""
         key = home, tally.draws, purpose
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 

@@ -35,7 +35,7 @@ class WarmStart:
 
     @classmethod
     def of(cls, plan: Plan | WarmStart) -> WarmStart:
-        """Take the warm start from a plan, without a policy outside that depends on the step."""
+        """Return the warm start of a plan; a policy after exits by step is left out."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
         outside = plan.afterwards
@@ -61,9 +61,9 @@ class WarmStart:
         return self.multipliers
 
     def encode(self) -> dict[str, Any]:
-        """Return a JSON value: policies in the narrowest type, packed; multipliers to the bit.
+        """Return a JSON value: policies packed in the narrowest type, and exact multipliers.
 
-        The policy outside of a set is packed behind the others.
+        The policy after exits is packed after the others.
         """
         flat = self.outbound.ravel()
         if self.afterwards is not None:

@@ -88,7 +88,7 @@ def world_values(
 def way_home(world: Model, requirement: Requirement) -> FloatArray:
     """Return a lower bound [S] on the probability that a return policy works in one world.
 
-    Its distance to the truth is rounding.
+    It differs from the exact value only by rounding.
     """
     at_home = np.zeros(world.states, dtype=bool)
     at_home[requirement.home] = True

@@ -2,7 +2,7 @@
 
 All events come from the records except two. ``trapped`` needs the true world: from that step on, no
 sequence of moves that work leads home. ``refused`` needs the evidence of the decisions, which are
-repeated for this; see `temptations`.
+repeated for this; see `refused_actions`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIN_TURN = 4
 """Cells, in rows or columns, between two targets whose change is an event."""
 
 MAX_REPEATED = 1_000_000
-"""Most states × steps for which decisions are repeated to find temptations."""
+"""Most states × steps for which decisions are repeated to find refused actions."""
 
 
 class Event(NamedTuple):
@@ -88,7 +88,7 @@ def _is_fixed(home: object) -> bool:
     return home is not None and not isinstance(home, str)
 
 
-def temptations(replay: Replay) -> Iterator[Event]:
+def refused_actions(replay: Replay) -> Iterator[Event]:
     """Yield the steps before which an action that leads to a better look was refused as unsafe.
 
     Of consecutive such steps, only the first is yielded. The decisions are computed again, so this

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.replay.events import events_of, homes_of, temptations, trapped_at
+from homeward.replay.events import events_of, homes_of, refused_actions, trapped_at
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
     height = next(iter(ground.values())).ravel()
     categorical = any(e["name"] == "height" and e["scale"] == "categorical" for e in scene.layers)
     manifest = replay.run.manifest
-    found = sorted([*events_of(replay), *temptations(replay)])
+    found = sorted([*events_of(replay), *refused_actions(replay)])
     start = replay.history.start
     return {
         "format": FORMAT,

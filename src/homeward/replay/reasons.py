@@ -143,7 +143,7 @@ def ended(
 
 
 def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> dict[str, Any]:
-    """Return why there is no decision at a moment, as JSON values; `end` is None if it is open."""
+    """Return why there is no decision at a moment, as JSON values; `end` is None if unknown."""
     first, more = NO_DECISION if end is None else ending(end, moment.step, rest)
     return {
         **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),

@@ -75,7 +75,7 @@ class Replay:
         return self.identity == self._identity() and self.log.read_on()
 
     def _identity(self) -> tuple[str, str, bool]:
-        """Return an identifier that is constant while a run grows, after a mission's first look."""
+        """Return an identifier of the run that stays the same while the run grows."""
         manifest, first = self.run.manifest, self.run.directory / FIRST_LOOK
         return manifest.config_sha256, manifest.created, first.exists()
 

@@ -53,7 +53,7 @@ class Ended:
 
 
 class Metrics(NamedTuple):
-    """What a study measures of a run; nothing of it is known to the agent.
+    """Measures of a run for a study; the agent knows none of them.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import numpy as np
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.files import refusing, spelled
+from homeward.files import json_safe, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ class Record:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the action is the planner's; in a mission a report may have none, or its own."""
+        """Whether the planner chose the action; in a mission, a vehicle may act on its own."""
         return self.status not in REPORTED
 
 
@@ -82,9 +82,9 @@ def to_line(record: Record) -> bytes:
     """Return a record as a line of the log."""
     value = {name: getattr(record, name) for name in Record.__slots__}
     for name in ("value", "upper"):
-        value[name] = spelled(value[name])
+        value[name] = json_safe(value[name])
     for name in ("bounds", "kept_bounds"):
-        value[name] = [spelled(x) for x in value[name]]
+        value[name] = [json_safe(x) for x in value[name]]
     for name in ("seeds", "holding", "evaluators", "report"):
         if value[name] is None:
             del value[name]

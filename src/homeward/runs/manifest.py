@@ -106,7 +106,7 @@ def versions_here() -> dict[str, str]:
 
 
 def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
-    """Return a text for each version that changed and may change the run; Python's may not."""
+    """Return a text for each changed version that may change the run; Python is ignored."""
     return [
         f"{name} {before.get(name)} is now {here[name]}"
         for name in here

@@ -41,7 +41,7 @@ class VehicleEvent:
 
 
 def remote_explorer(setup: Setup) -> RemoteExplorer:
-    """Return an explorer of a mission that knows its first look alone."""
+    """Return an explorer of a mission that knows only its first look."""
     world: Any = setup.world
     return RemoteExplorer(
         setup.planner, setup.belief, world, strict=setup.strict, floor=setup.floor

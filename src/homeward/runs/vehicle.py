@@ -57,7 +57,7 @@ class Vehicle(ABC):
         return None
 
     def fingerprint(self, measured: Any) -> str | None:
-        """Return a digest of noisy measurements, which are never equal twice; None without any."""
+        """Return a digest of noisy measurements, by which a repeated report is found; else None."""
         return None
 
     @abstractmethod

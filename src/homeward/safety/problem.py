@@ -76,7 +76,7 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the constrained problem with rewards `totals` [1 + K, S, A]; exits are written to it.
+    """Return the constrained problem with rewards `totals` [1 + K, S, A], changed at exits.
 
     `totals` are the objective and one reward per requirement. `afterwards` [S] is the last plan's
     policy after an exit, as a warm start. The recall comes after `steps`, or, if `steps` is None,

@@ -1,4 +1,4 @@
-"""The criterion that the explorer is home before the run has used up what it has.
+"""The criterion `ReturnBefore`: be home before the whole run exceeds a limit, such as energy.
 
 Attempts use amounts such as metres or energy. At every step of a run, what was used so far and what
 the held way home uses are together within each limit. So with probability at least δ the explorer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Allowance(NamedTuple):
-    """An amount that a run may use in all.
+    """A total amount that a run may use, such as metres or energy.
 
     Attributes
     ----------

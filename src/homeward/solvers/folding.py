@@ -48,7 +48,7 @@ class Folded:
     leave: FloatArray  # [S, A] 1 − γ·p[s, a, s]; 0 if γ = 1 and the action never leaves s
 
     def q(self, reward: FloatArray, value: FloatArray) -> FloatArray:
-        """Return the value [S, A] of repeating an action until it leaves; `value` [S] follows."""
+        """Return the value [S, A] of repeating an action until it leaves, and then `value` [S]."""
         total = reward + (self.onward @ value).reshape(reward.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             q: FloatArray = total / self.leave

@@ -22,7 +22,7 @@ def met_within(span: float) -> float:
 
 
 def aimed_within(span: float) -> float:
-    """Return the largest shortfall that a solver allows a policy, and again a mixture of policies.
+    """Return the largest shortfall that a solver allows for a policy, and then for a mixture.
 
     Twice this number is less than `met_within`; the difference is for the rounding of totals.
     """

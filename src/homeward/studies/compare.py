@@ -108,7 +108,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _visits(explorer: Loop) -> Metrics:
-    """Return default metrics: the gain is the number of visited states; home is not ended."""
+    """Return default metrics: the number of visited states, and home is 1 until the world ends."""
     seen: set[int] = set()
 
     def gain(belief: Any) -> float:

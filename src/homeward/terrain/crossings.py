@@ -57,7 +57,7 @@ FIRST, LAST = 3, 6
 
 @dataclass(frozen=True, slots=True)
 class DrivingLimits:
-    """What a vehicle can drive.
+    """The limits of what a vehicle can drive.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class DrivingLimits:
 
 
 class _Steps(NamedTuple):
-    """Geometry of the steps in each direction [A], in pixels unless said otherwise."""
+    """Geometry of the steps in each direction [A], in pixels unless stated otherwise."""
 
     length: FloatArray  # [A] m
     ahead: FloatArray  # [A, 2] from the middle to the front wheels
@@ -408,7 +408,7 @@ def _measure(
     limits: tuple[float, float, float],
     margins: NDArray[np.float32],
 ) -> None:
-    """Write the margins [R, C, A, 2] up and down of the steps from the pixels from row ``top``.
+    """Write the margins [R, C, A, 2] up and down of the steps from all pixels from row ``top`` on.
 
     Slopes of a step are those of its reverse with the opposite sign, so both are written at once.
     """
@@ -528,8 +528,8 @@ def _search(
     """Find the way of least cost over two cells (top, left, height, width); return its margins.
 
     Also return its length in m, and how much it climbs and descends over ``heights`` [R, C] in m.
-    It is in ``came`` [n], the last action to each pixel of the box around both cells. All is −inf
-    if there is no way.
+    The way is written to ``came`` [n]: the last action to each pixel of the box around both cells.
+    All results are −inf if there is no way.
     """
     top, left = min(one[0], two[0]), min(one[1], two[1])
     broad = max(one[1] + one[3], two[1] + two[3]) - left
@@ -624,7 +624,7 @@ def _connect(
     anchor: IntArray,
     found: FloatArray,
 ) -> None:
-    """Write what `_search` returns of the moves between the cells of a band, or the first of it."""
+    """Write the results of `_search` for the moves of a band; `found` may have room for fewer."""
     (tall, wide), pixels = sides, margins.shape[1]
     rows = len(anchor) // columns
     most = 4 * tall * wide

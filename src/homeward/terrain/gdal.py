@@ -84,7 +84,7 @@ class RasterSource:
 
 
 def need_rasterio(what: str) -> Any:
-    """Return the module rasterio; raise if it is not installed; `what` says who needs it."""
+    """Return the module rasterio; raise if it is missing. `what` begins the message."""
     return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
@@ -266,7 +266,7 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
 def stretch_of(
     crs: str, transform: Transform, shape: tuple[int, int], unit: float
 ) -> tuple[float, float]:
-    """Return the least and the largest length on a map over that on the ground.
+    """Return the least and the largest ratio of a length on the map to that on the ground.
 
     They are taken in all directions, at the middle and the corners of a grid.
     """
@@ -309,7 +309,7 @@ def is_earth(crs: str) -> bool:
 
 
 def body_of(crs: str) -> str:
-    """Return the size of the body of a coordinate system (WKT) in PROJ's words."""
+    """Return the size of the body of a coordinate system (WKT) as PROJ parameters."""
     return "+datum=WGS84" if is_earth(crs) else f"+R={radius_of(crs):.10g}"
 
 

@@ -146,9 +146,9 @@ def read_layer(
 ) -> FloatArray:
     """Return the numbers [rows, columns] of a raster on the pixels of a terrain model.
 
-    The raster has the same pixels, or more of the same grid around them. It raises if it does not
-    cover the terrain model, or has another grid or coordinate system. A raster without a place on
-    the map, such as ``.npy``, has the same number of rows and columns.
+    The raster has the same pixels, or more pixels of the same grid around them. Raise if it does
+    not cover the terrain model, or has another grid or coordinate system. A raster without a place
+    on the map, such as ``.npy``, must have the same number of rows and columns.
     """
     path = Path(path)
     with _opened(path, 1, role) as source:

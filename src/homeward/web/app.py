@@ -92,7 +92,7 @@ project. The interface under <code>/api</code> works without it.</p></html>
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """ServerSettings of a server."""
+    """Limits of a server."""
 
     jobs: int = 2  # maximum number of simultaneous runs
     streams: int = MAX_STREAMS  # maximum number of event streams
@@ -356,7 +356,7 @@ class Server:
         return json_response(await self._ask(request, name, "way", step, cell))
 
     async def _events(self, request: Request) -> Any:
-        """Return the stream of the runs in the query, and of the list if it asks for it."""
+        """Return the event stream of some runs and, with the query `list`, of the list of runs."""
         query = request.query_params
         runs = watched(request.headers.get("last-event-id") or query.get("runs", ""))
         listing = query.get("list") == "1"

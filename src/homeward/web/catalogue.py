@@ -136,7 +136,7 @@ class Catalogue:
         return found
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
-        """Return `stem` with the first number for which no name with a suffix is in use."""
+        """Return `stem` with the lowest number that makes a free name with every suffix."""
         for number in count(1):
             names = [f"{stem}-{number}{suffix}" for suffix in suffixes]
             if not any(n in taken or os.path.lexists(self.root / n) for n in names):

@@ -18,7 +18,7 @@ import numpy as np
 from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
 from homeward.missions import Mission, ReportError
 from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
-from homeward.replay.events import events_of, temptations, trapped_at
+from homeward.replay.events import events_of, refused_actions, trapped_at
 from homeward.replay.playback import glance_of, playback_of
 from homeward.replay.scene import actions_of
 from homeward.runs import BusyError, Run
@@ -210,12 +210,12 @@ class ViewingService:
         return self.mapped(run).ghosts(step, cell, seed)
 
     def do_timeline(self, run: str) -> dict[str, Any]:
-        """Return the events of a run; its temptations only once it has ended."""
+        """Return the events of a run; its refusals only once it has ended."""
         replay = self.mapped(run)
         found, complete = events_of(replay), replay.run.manifest.end is not None
         if complete:
             try:
-                found = sorted([*found, *temptations(replay)])
+                found = sorted([*found, *refused_actions(replay)])
             except InterruptedReplayError:
                 complete = False
         facts = [event.facts() for event in found]

@@ -105,7 +105,7 @@ class Streams:
 
 @dataclass(slots=True)
 class Watch:
-    """What a stream has told of a run."""
+    """What a stream has already sent about a run."""
 
     last: int  # step
     revision: Any = None

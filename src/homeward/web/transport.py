@@ -111,7 +111,7 @@ async def tagged_response(request: Request, body: bytes, media_type: str, cache:
 
 
 def tag_of(body: bytes) -> str:
-    """Return the ETag of a body. A large body takes milliseconds, so not on the event loop."""
+    """Return the ETag of a body; for a large body, call it outside the event loop."""
     return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 

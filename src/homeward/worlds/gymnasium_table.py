@@ -247,7 +247,7 @@ class _Found:
     by_chance: bool = False  # whether actions were drawn, so that some may never have been tried
 
     def rows(self, keys: tuple[Key, ...], actions: int) -> tuple[Counter[int], ...]:
-        """Return the counts of each row s·A + a by state number; a row without any stays."""
+        """Return the counts of each row s·A + a by state number; a row without counts stays."""
         numbers = {key: s for s, key in enumerate(keys)} | {None: END}
         rows = []
         for key in keys:

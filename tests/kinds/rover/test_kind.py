@@ -155,7 +155,7 @@ def test_a_raster_that_has_changed_is_refused_on_resuming(
     steps.close()
     write_relief(tmp_path / "relief.npy", seed=1)
     log = (tmp_path / "run/steps.jsonl").read_bytes()
-    with pytest.raises(InvalidFileError, match=r"relief\.npy: the terrain is not what it was"):
+    with pytest.raises(InvalidFileError, match=r"relief\.npy: the terrain has changed"):
         run.resume()
     assert (tmp_path / "run/steps.jsonl").read_bytes() == log
     write_relief(tmp_path / "relief.npy")

@@ -92,7 +92,7 @@ def test_obstacles_that_changed_are_refused(tmp_path: Path, ground: RoverConfig)
     assert run.config["obstacles"] == str((tmp_path / "mask.tif").absolute())
     mask[7, 23] = 1
     raster(tmp_path / "mask.tif", mask)
-    with pytest.raises(InvalidFileError, match=r"ground.tif or .*mask.tif: the terrain is not wha"):
+    with pytest.raises(InvalidFileError, match=r"ground.tif or .*mask.tif: the terrain has cha"):
         run.resume()
 
 
@@ -178,7 +178,7 @@ def test_a_raster_of_errors_gives_each_cell_its_variance(
     np.testing.assert_allclose(pinned(config).error, added.ravel())
     settled = settle(config)
     raster(tmp_path / "error.tif", 2.0 * deviation)
-    with pytest.raises(InvalidFileError, match=r"error.tif: the terrain is not what it was"):
+    with pytest.raises(InvalidFileError, match=r"error.tif: the terrain has changed"):
         cells_of(settled)
 
 

@@ -11,11 +11,11 @@ from lab.check.progress import (
     DELTAS,
     SHORT,
     WINDOW,
-    brought,
     cells_of,
     explore,
     faults_of,
     follow,
+    gain_between,
     raster_of,
     setup_of,
     summarise,
@@ -68,11 +68,11 @@ def test_news_is_what_an_observation_brought() -> None:
         explorer = setup_of(cell, 0).explorer()
         before, gains = explorer.belief, []
         for _ in explorer.explore(20):
-            gains.append(brought(before, explorer.belief))
+            gains.append(gain_between(before, explorer.belief))
             before = explorer.belief
         assert max(gains) >= least
         assert min(gains) >= 0.0
-        assert brought(before, before) == 0.0
+        assert gain_between(before, before) == 0.0
 
 
 def led(

@@ -217,7 +217,7 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Return the background colour of a square; a wall has no other colour."""
+    """Return the background colour of a square; a wall has only this colour."""
     return colour_of(WALL) if height == WALL else GROUND
 
 

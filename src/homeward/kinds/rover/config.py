@@ -60,7 +60,7 @@ def _error_of(value: Any) -> Any:
 
 
 def _height_unit_of(value: Any) -> Any:
-    """Return a unit of height by its name, or its length in m as a number; raise on others."""
+    """Return the unit of heights: a known name, or a length in m as a number; raise if invalid."""
     if isinstance(value, str) and value not in HEIGHT_UNITS:
         try:
             value = float(value)
@@ -299,7 +299,7 @@ class RoverConfig(SafeConfig):
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with places on the map as cells, and an infinite range or mast as none."""
+        """Return values with places converted to cells, and an infinite range or mast to None."""
         found = dict(values)
         for name in ("sensor_range", "mast"):
             if found.get(name) == math.inf:
@@ -317,7 +317,7 @@ class RoverConfig(SafeConfig):
     def seeded(self, seed: int) -> Self:
         """Return the same configuration with another seed, and other synthetic terrain.
 
-        A terrain seed that was given stays.
+        A terrain seed that was given is kept.
         """
         drawn = self.terrain == MARS and "terrain_seed" not in self.model_fields_set
         return self.model_copy(update={"seed": seed, **({"terrain_seed": seed} if drawn else {})})

@@ -439,7 +439,7 @@ def _is_upright(cells: Cells) -> bool:
 def _extent(cells: Cells) -> tuple[float, float, float, float]:
     """Return (left, right, bottom, top) of the first and last corners of the grid.
 
-    In units of the map where the grid is upright on it; else in metres along the grid's own sides.
+    They are in map units if the grid is upright, else in metres along the sides of the grid.
     """
     rows, columns = cells.shape
     if not _is_upright(cells):

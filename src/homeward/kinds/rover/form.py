@@ -68,9 +68,11 @@ def check(config: RoverConfig) -> None:
         if corners > MAX_CORNERS:
             raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
     if len(values["targets"] or ()) > MAX_CORNERS:
-        raise InvalidInputError(f"there are more than {MAX_CORNERS} targets")
+        raise InvalidInputError(f"there are too many targets, expected {MAX_CORNERS} at most")
     if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
-        raise InvalidInputError(f"a pixel is {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g} m wide")
+        raise InvalidInputError(
+            f"pixel is {values['pixel']:g} m, expected {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g}"
+        )
     pixels = pixels_of(values) if config.terrain == MARS else None
     cells = shape_of(values) or shape_of({**values, "window": None})
     for shape, what, most in (
@@ -78,14 +80,16 @@ def check(config: RoverConfig) -> None:
         (cells, "cells", MAX_CELLS),
     ):
         if shape is not None and shape[0] * shape[1] > most:
-            raise InvalidInputError(f"{shape[0]} x {shape[1]} {what} are more than {most:,}")
+            raise InvalidInputError(
+                f"{shape[0]} x {shape[1]} {what}, expected {most:,} at most: choose a smaller part"
+            )
 
 
 def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return the mean heights [R, C] in m of the cells that a rover would plan on.
 
-    With them, the height and width of a cell in m, and the transform from (column, row) to map
-    coordinates.
+    Also return, as JSON values, the height and width of a cell in m, and the transform from
+    (column, row) to map coordinates.
     """
     cells = cells_of(config)
     heights = np.where(cells.blocked, np.nan, cells.mean)

@@ -1,12 +1,11 @@
 """Missions of a rover on terrain: a report says where it is, and which heights it measured.
 
-A measurement is the height at the point of a cell that its belief is about: on driven ground where
-the vehicle stands in the cell, which may be beside a rock in its middle, on paper ground the
-centre (`RoverVehicle.points`). A height from elsewhere in the cell would pass for an error of the
-terrain model, and prove moves that do not work. It has a standard deviation (`error`, m) or a
-variance (`variance`, m²). Measurements come as JSON, as CSV with a header, or as a GeoTIFF patch:
-band 1 has heights and band 2 their standard deviations. Of a patch, the pixels at these points
-count.
+Each cell has one point at which its height is measured (`RoverVehicle.points`). With ground
+"driven" it is where the vehicle stands in the cell, which may be beside a rock; with ground "paper"
+it is the centre. A height from elsewhere in the cell would look like an error of the terrain model,
+and prove moves that do not work. A measurement has a standard deviation (`error`, m) or a variance
+(`variance`, m²). Measurements come as JSON, as CSV with a header, or as a GeoTIFF patch: band 1 has
+heights and band 2 their standard deviations. Only the pixels of a patch at these points are used.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class RoverVehicle(Vehicle):
         return [{"row": row, "column": column, "x": x, "y": y} for row, column, x, y in lists]
 
     def line(self, state: int, other: int) -> list[list[float]]:
-        """Return the map coordinates [n, 3] and heights of the way between two neighbours."""
+        """Return the way between two neighbours [n, 3]: map coordinates x, y and heights in m."""
         return on_map(self.config, line_of(self.config, [state, other]))
 
     def _check_point(self, state: int, x: float, y: float) -> None:
@@ -290,7 +289,7 @@ class RoverVehicle(Vehicle):
         return [{"row": r, "column": c, "height": h, "variance": v} for r, c, h, v in lists]
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
-        """Return held ways home as GeoJSON in map coordinates and, where it has degrees, as GPX."""
+        """Return held ways home as GeoJSON and, if the map has degrees, as GPX."""
         kept = [(list(w.states), w.probability) for w in ways if w.states[-1] in w.homes]
         found, cells = WaysHome(np.empty(0), kept), cells_of(self.config)
         why, gpx = None, None

@@ -72,7 +72,7 @@ def summary_of(
     directory: Path,
     missing: str | None,
 ) -> str:
-    """Write the summary that a mission planner reads."""
+    """Return the summary for mission planners, in Markdown."""
     (rows, columns), (high, wide) = cells.shape, cells.size
     blocked = int(cells.blocked.sum())
     shut = "without data or room to stand and turn" if config.is_driven else "without data"
@@ -187,7 +187,7 @@ def _vehicle(config: RoverConfig) -> str:
 
 
 def cautions_of(config: RoverConfig, cells: Cells, belief: SlopeBelief) -> list[str]:
-    """Return sentences on settings that are valid, but hardly what was meant."""
+    """Return sentences on settings that are valid, but probably not intended."""
     found = []
     if (
         isinstance(belief, CorrelatedTerrainBelief)

@@ -134,7 +134,7 @@ def _why(codes: dict[str, BoolArray], state: int) -> str:
 
 
 def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
-    """Return masks [S] of the cells that could not be reached from the end, by reason in order."""
+    """Return masks [S] of the cells that could not be reached from the end, in order of reasons."""
     setup, belief, world = ended.setup, ended.belief, ended.setup.world
     start, state = world.start, world.state  # type: ignore[attr-defined]
     guide, model = Guide(setup.planner, start, setup.floor), belief.mean()
@@ -167,7 +167,7 @@ def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
 
 
 def _found(graph: Graph, share: FloatArray, state: int) -> BoolArray:
-    """Return the mask [S] of the states that a search outward from `state` comes to."""
+    """Return the mask [S] of the states that a search outward from `state` reaches."""
     here, states = np.zeros(1, np.int64), len(share)
     nothing = Looks.of((1, states), (here, here), np.ones(1), np.zeros(states), False)
     bounds, scratch = np.full(states, np.inf), Scratch.of(states)

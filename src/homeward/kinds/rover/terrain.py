@@ -101,7 +101,7 @@ def elevation_of(config: RoverConfig) -> Elevation:
 
 
 def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float, float]) -> None:
-    """Raise if pixels of `pixel` m make too many cells, before anything of them is in memory."""
+    """Raise if pixels of `pixel` m give too many cells; called before the raster is read."""
     sides = (max(1, round(config.cell / side)) for side in pixel)
     rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
     if math.prod(shape) <= MAX_PIXELS and rows * columns > MAX_CELLS:  # else pixels are refused
@@ -140,8 +140,9 @@ def cells_of(config: RoverConfig) -> Cells:
     if config.terrain_sha256 not in (None, digest):
         files = " or ".join(_files(config))
         raise InvalidFileError(
-            f"{files}: the terrain is not what it was when the run was made: its cells "
-            f"now have the digest {digest[:12]}, not {str(config.terrain_sha256)[:12]}"
+            f"{files}: the terrain has changed since the run was created: its cells have the "
+            f"digest {digest[:12]}, expected {str(config.terrain_sha256)[:12]}; restore the file, "
+            "or start a new run"
         )
     return cells
 
@@ -164,11 +165,11 @@ def limits_of(
     """Return the largest drop and rise [S, A] in m of each move; None on the paper's ground.
 
     An error of the terrain model tilts the ground that is driven. With errors of deviation σ and of
-    correlation exp(−d²/2ℓ²) at distance d, a slope over the wheelbase w has an error of deviation
-    τ = σ·√(2 − 2·exp(−w²/2ℓ²)) / w, and the rise between two cells one of √2·σ. The margin of a
-    way is reached when both are the same number of deviations: at a rise of √2·σ/τ per unit of
-    slope. What is measured of the cells at both ends thus tells about the way between them. If
-    heights are correlated, their `kernel` gives both deviations.
+    correlation exp(−d²/2ℓ²) at distance d, a slope over the wheelbase w has an error of deviation τ
+    = σ·√(2 − 2·exp(−w²/2ℓ²)) / w, and the rise between two cells has an error of deviation √2·σ.
+    The margin of a way is reached when both are the same number of deviations: at a rise of √2·σ/τ
+    per unit of slope. So measurements of the cells at both ends are informative about the way
+    between them. If heights are correlated, their `kernel` gives both deviations.
     """
     cells, _, _, crossings = pinned(config)[:4]
     if crossings is None:
@@ -188,7 +189,7 @@ def limits_of(
 
 
 def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
-    """Return what the whole run may use: metres and energy, by the ways on the terrain model.
+    """Return the limits of the whole run, in m and Wh, and what each way on the terrain uses.
 
     A way of length d that climbs u uses d m, and `energy_per_metre`·d + `energy_per_climb`·u Wh.
     A failed attempt uses at most the whole way out and back, which climbs what the way descends.

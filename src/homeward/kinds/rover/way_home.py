@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class WaysHome(NamedTuple):
-    """Ways from the end of a run; with several homes to reach, one to each."""
+    """Ways home from a state of a run; if several homes are required, one way to each."""
 
     probability: FloatArray  # [S] proven lower bound; with several homes the lowest
     ways: list[tuple[list[int], float]]  # cells from the end to a home, and the proven bound
@@ -59,9 +59,9 @@ class Line(NamedTuple):
 def ways_home(
     config: RoverConfig, belief: SlopeBelief, start: int, state: int, held: Held | None = None
 ) -> WaysHome:
-    """Return the ways home from a state of a run; a home without a proven way has none.
+    """Return the ways home from a state of a run; homes without a proven way are left out.
 
-    Where the run or the way home is limited, the ways are those `held`, which keep the limits.
+    If the run or the return is limited, the `held` ways are returned, which keep the limits.
     """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
@@ -144,7 +144,7 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
 
 
 def way_features(config: RoverConfig, ways: WaysHome, **about: Any) -> list[dict[str, Any]]:
-    """Return the ways home as GeoJSON features; `about` are more of their properties."""
+    """Return the ways home as GeoJSON features with the additional properties `about`."""
     columns = cells_of(config).shape[1]
     features = []
     for way, probability in ways.ways:

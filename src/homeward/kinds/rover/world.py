@@ -147,7 +147,7 @@ class Rover:
         return np.where(self.blocked, np.nan, self.truth).reshape(self.shape)
 
     def look(self) -> Heights:
-        """Measure every open cell in range and in sight, the same way until the next action."""
+        """Measure every open cell in range and in sight; repeated calls give the same result."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:

@@ -90,7 +90,7 @@ class ToyTextConfig(Config):
         return spelled(cls, values)
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: the one that is named, or that of `algorithm`."""
+        """Return the agent: `agent`, or the one that `algorithm` means."""
         return agent_of(self)
 
     def sampled(self) -> Sampled | None:

@@ -1,4 +1,4 @@
-"""Figure of the study beside SafeMDP: coverage and unsafe moves from each start."""
+"""Figure of the comparison with SafeMDP: coverage and unsafe moves from each start."""
 
 from __future__ import annotations
 
