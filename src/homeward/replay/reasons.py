@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import IntArray
+    from homeward.certificates.claims import ActionEvidence
     from homeward.planning.explorer import End
     from homeward.planning.guide import Decision
     from homeward.planning.ledger import Ledger
-    from homeward.planning.plan import ActionEvidence, Plan
+    from homeward.planning.plan import Plan
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
     from homeward.words import Remainder
@@ -161,9 +162,9 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
     }
 
 
-def _verdict(action: ActionEvidence) -> Verdict:
+def _verdict(action: ActionEvidence) -> str:
     """Return the verdict on an action; a move that never works is not unsafe but unavailable."""
-    never = action.verdict is Verdict.UNSAFE and action.leaves <= 0.0
+    never = action.verdict == Verdict.UNSAFE and action.leaves <= 0.0
     return Verdict.UNAVAILABLE if never else action.verdict
 
 
