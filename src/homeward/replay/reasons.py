@@ -143,7 +143,7 @@ def ended(
 
 
 def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> dict[str, Any]:
-    """Return why there is no decision at a moment, as JSON values; `end` is None if unknown."""
+    """Return why there is no decision at a moment, as JSON values; `end` is None if it is open."""
     first, more = NO_DECISION if end is None else ending(end, moment.step, rest)
     return {
         **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),
@@ -162,10 +162,10 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
     }
 
 
-def _verdict(action: ActionEvidence) -> Verdict:
+def _verdict(action: ActionEvidence) -> str:
     """Return the verdict on an action; a move that never works is not unsafe but unavailable."""
     never = action.verdict == Verdict.UNSAFE and action.leaves <= 0.0
-    return Verdict.UNAVAILABLE if never else Verdict(action.verdict)
+    return Verdict.UNAVAILABLE if never else action.verdict
 
 
 def _finite(value: float) -> float | None:

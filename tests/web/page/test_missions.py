@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from tests.missions.playing import GridPlayer, start
+import pytest
+from playwright.sync_api import expect
+from tests.missions.playing import GridPlayer, RoverPlayer, start
 
 if TYPE_CHECKING:
     from tests.web.page.looking import Looking, Site
@@ -22,10 +25,35 @@ def test_a_mission_is_followed_while_it_goes_on(look: Looking, site: Site) -> No
     look.painted(0)
     look.sees(".why h2", "Next move")
     look.sees(".why .sentence", f"take {mission.next()['move']}")
-    look.sees("[aria-label=Recall]", "The vehicle is at home.")
+    look.sees(".mission", "The vehicle is at home.")
     for step in (1, 2):
         mission.observe(player.act(mission.next()["action"], id=str(step)))
         look.painted(step)
         look.sees(".why .sentence", f"take {mission.next()['move']}")
-    moves = " ".join(step["move"] for step in mission.recall()["ways_home"][0]["moves"])
-    look.sees("[aria-label=Recall]", f": {moves}.")
+    recall, advised = mission.recall(), mission.next()
+    moves = " ".join(step["move"] for step in recall["ways_home"][0]["moves"])
+    look.sees(".mission", f": {moves}.")
+    row, column = recall["position"]
+    look.sees(".mission", f"The vehicle is in row {row}, column {column}. Its next move: ")
+    row, column = advised["to"]
+    look.sees(".mission", f"{advised['move']} to row {row}, column {column}.")
+    [budget] = recall["promise"]["budgets"]
+    look.sees(".mission", f"The promise of {budget['level']:g} holds;")
+    left = float(look.find(".mission meter").get_attribute("value") or "nan")
+    assert left == pytest.approx(budget["left"])
+    look.button("Show it on the map").click()
+    look.sees(".way", "It succeeds with probability at least")
+    expect(look.find(".way tbody tr")).to_have_count(len(recall["ways_home"][0]["moves"]))
+
+
+def test_a_rovers_way_home_is_taken_along(look: Looking, site: Site) -> None:
+    player = RoverPlayer()
+    mission = start(site.root / "drive", player, "rover")
+    mission.observe(player.look())
+    mission.observe(player.act(mission.next()["action"], id="1"))
+    look.open("#/run/drive")
+    x, y, _ = mission.next()["line"][-1]
+    look.sees(".mission", f", at x {x:.1f}, y {y:.1f}.")
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Way home (GeoJSON)").click()
+    assert json.loads(download.value.path().read_text()) == mission.recall()["geojson"]

@@ -116,9 +116,9 @@ export function RunPage({ link }: { link: Link }) {
         <Timeline cursor={cursor} scenes={scenes} />
       </div>
       <div class="side" ref={side} hidden={wide.value}>
+        {details?.status === "waiting" && !details.error && <MissionPanel scene={scene} />}
         <Reasons scene={scene} />
         {details && details.layers.length > 0 && <CallOffPanel scene={scene} />}
-        {details?.status === "waiting" && !details.error && <MissionPanel run={run} />}
         {details && <Drawer scene={scene} details={details} />}
         {details && scene.begun.value && <Plots cursor={cursor} />}
       </div>
