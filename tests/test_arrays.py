@@ -163,7 +163,7 @@ def test_indices_marks_and_counts_that_are_written_to_later_change_nothing() -> 
     where, seen, counts = np.ones(2, np.int32), np.ones(2, bool), np.ones(2, np.int32)
     kept = (
         indices(where, "x", (2,), (0, 2), "s", InvalidModelError),
-        marks(seen, 2, InvalidModelError),
+        marks(seen, "seen", 2, InvalidModelError),
         checked_counts(counts, (2,), InvalidModelError),
     )
     for mine in (where, seen, counts):
@@ -255,14 +255,14 @@ def test_a_wrong_number_of_names_is_refused() -> None:
 
 
 def test_nothing_is_marked_and_counted_unless_given() -> None:
-    assert marks(None, 2, InvalidBeliefError).tolist() == [False, False]
+    assert marks(None, "seen", 2, InvalidBeliefError).tolist() == [False, False]
     assert checked_counts(None, (2, 1), InvalidBeliefError).tolist() == [[0], [0]]
 
 
 @pytest.mark.parametrize("given", [[True], [[True, False]], [0, 1], "ab"])
 def test_marks_of_another_kind_are_refused(given: Any) -> None:
-    with pytest.raises(InvalidBeliefError, match="expected 2 booleans, got"):
-        marks(given, 2, InvalidBeliefError)
+    with pytest.raises(InvalidBeliefError, match="expected 2 booleans"):
+        marks(given, "seen", 2, InvalidBeliefError)
 
 
 @pytest.mark.parametrize("given", [[-1, 0], [0.0, 1.0], [0, 2**31]])

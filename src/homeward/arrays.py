@@ -185,11 +185,11 @@ def names(given: object, count: int, what: str, error: Error) -> tuple[str, ...]
     return tuple(given)
 
 
-def marks(given: object, count: int, error: Error) -> BoolArray:
+def marks(given: object, name: str, count: int, error: Error) -> BoolArray:
     """Return the given mask [count] read-only; for None, a mask that is all False."""
     array = np.zeros(count, dtype=bool) if given is None else np.asarray(given)
     if array.shape != (count,) or array.dtype != np.bool_:
-        raise error(f"expected {count} booleans, got {array.dtype} of shape {array.shape}")
+        raise error(f"{name} is {array.dtype} of shape {array.shape}, expected {count} booleans")
     return own(array, given)
 
 

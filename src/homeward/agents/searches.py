@@ -1,4 +1,4 @@
-"""Simple searches for the next proposal, as baselines; certificates are those of the default."""
+"""Baselines: simple searches for the next proposal, with the certificates of our explorer."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class HeightBelief:
                     f"square s={at} is given as {_shown(given[at])}, which the prior excludes"
                 )
             known[cells] = given[cells]
-        visited = arrays.marks(self.visited, states, error)
+        visited = arrays.marks(self.visited, "visited", states, error)
         if visited[known == WALL].any():
             at = int(np.argmax(visited & (known == WALL)))
             raise error(f"square s={at} is marked as visited, but it is a wall")

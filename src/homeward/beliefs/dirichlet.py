@@ -100,7 +100,7 @@ class DirichletBelief:
             kinds=kinds,
             alpha=alpha,
             reward=arrays.rewards(self.reward, (states, actions), error),
-            visited=arrays.marks(self.visited, states, error),
+            visited=arrays.marks(self.visited, "visited", states, error),
             tallies=arrays.checked_counts(self.tallies, (len(alpha),), error),
             state_names=arrays.names(self.state_names, states, "state", error),
             action_names=arrays.names(self.action_names, actions, "action", error),

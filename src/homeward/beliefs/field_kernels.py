@@ -102,7 +102,7 @@ def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> 
 def whitened_box(
     lower: FloatArray, low: FloatArray, high: FloatArray, cap: float, box: FloatArray
 ) -> bool:
-    """Write intervals [n, 2] of independent standard normals z with low ≤ L·z ≤ high throughout.
+    """Write intervals [n, 2] such that low ≤ L·z ≤ high for all standard normals z in them.
 
     Each interval is at most ``cap`` wide. Return False if one is empty.
     """

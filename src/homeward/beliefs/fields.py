@@ -214,10 +214,10 @@ class CorrelatedTerrainBelief(SlopeBelief):
         attempts = Attempts.none() if self.attempts is None else self.attempts
         self.__dict__.update(
             cell=sides,
-            blocked=marks(self.blocked, states, error),
+            blocked=marks(self.blocked, "blocked", states, error),
             kernel=kernel,
             attempts=attempts,
-            looked=marks(self.looked, states, error),
+            looked=marks(self.looked, "looked", states, error),
             _columns=Columns(),
             _count=0,
             _precision=frozen(np.zeros(states)),

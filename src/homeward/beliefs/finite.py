@@ -116,7 +116,7 @@ class FiniteBelief:
         if not 0 < total < np.inf:
             raise error(f"the weights sum to {total:g}, expected a finite number above 0")
         visited, counts = (
-            marks(self.visited, shape[0], error),
+            marks(self.visited, "visited", shape[0], error),
             checked_counts(self.counts, shape, error),
         )
         set_fields(self, worlds=worlds, weights=frozen(weights / total))

@@ -365,7 +365,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
-        blocked = arrays.marks(self.blocked, grid_size(self.shape, error), error)
+        blocked = arrays.marks(self.blocked, "blocked", grid_size(self.shape, error), error)
         height = finite_heights(self.height, "the height", blocked)
         variance = finite_heights(self.variance, "the variance", blocked)
         low = np.where(blocked, np.inf, variance) if blocked.any() else variance
@@ -374,7 +374,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         sides = self._checked_sides()
         attempts = Attempts.none() if self.attempts is None else self.attempts
         set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
-        looked = arrays.marks(self.looked, len(blocked), error)
+        looked = arrays.marks(self.looked, "looked", len(blocked), error)
         set_fields(self, cell=sides, looked=looked)
         set_fields(self, limits=self._checked_limits())
         self._check_attempts()

@@ -1,7 +1,7 @@
 """Certificates of plans with user-defined criteria.
 
 Such a criterion defines its value in one world (`OwnCriterion.value`). Over the worlds of a
-`FiniteBelief` the values are averaged exactly; from other beliefs worlds are drawn. The other
+`FiniteBelief` the values are averaged exactly; for other beliefs, worlds are drawn. The other
 criteria of the plan are checked as usual. The exploration value is not: its upper bound depends on
 requirements that only the criterion itself can make.
 """

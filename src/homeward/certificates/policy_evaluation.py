@@ -164,7 +164,7 @@ class PolicyEvaluator:
         return np.where(self.exits, leaving, onward)
 
     def _backward(self, total: Total, policy: IntArray | None) -> FloatArray:
-        """Return the values [n + 1, S] of a policy [n, S] with a fixed recall; None: the best."""
+        """Return the values [n + 1, S] of a policy [n, S], or the best ones, at a fixed recall."""
         assert self.steps is not None
         each = np.arange(self.world.shape[0])
         found = [total.final + np.zeros(len(each))]

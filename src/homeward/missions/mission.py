@@ -233,7 +233,8 @@ class Mission:
             if digest == envelope.digest:
                 return step
             raise ReportError(
-                Fault.REPEATED, f"the id {envelope.id!r} is that of another report, step {step}"
+                Fault.REPEATED,
+                f"the id {envelope.id!r} is that of another report, step {step}: choose another id",
             )
         if envelope.fingerprint is not None and envelope.fingerprint in self._prints:
             raise ReportError(

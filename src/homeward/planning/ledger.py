@@ -338,7 +338,7 @@ class Ledger:
         return tuple(found.low.tolist()), tuple(found.high.tolist())
 
     def _is_sure(self, belief: Any) -> bool:
-        """Return whether an edge that ever works does so in time."""
+        """Return whether an edge with a positive success probability always works in time."""
         return not self.is_limited or getattr(belief, "moves_work_or_never", False)
 
     def _sharper(

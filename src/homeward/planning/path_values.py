@@ -103,12 +103,13 @@ def walk_sets(
     state: int,
     discount: float,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, int, FloatArray]:
-    """Return the sets of moves of a policy's terms: A₀, B₀, A₁, B₁, …, then single ones.
+    """Return the sets of moves behind the terms of the sum: A₀, B₀, A₁, B₁, …, then single sets.
 
-    Sets are as in `MoveSets`, without moves that surely work. Also returns the state [N] of each
-    set, −1 if there is no way home from it, the number of pairs, and the weights of the single
-    sets. A way home takes at most `limit` moves by the return policies `layers` [L, S], each from
-    `since` [L] steps left on. No way home is needed if `limit` is negative.
+    The single sets belong to the states of a final cycle, or to the last state of the path. Sets
+    are as in `MoveSets`, without moves that always work. Also returns the state [N] of each set (−1
+    if it has no way home), the number of pairs, and the weights of the single sets. A way home
+    takes at most `limit` moves by the return policies `layers` [L, S], each from `since` [L] steps
+    left on. No way home is needed if `limit` is negative.
     """
     states, actions = np.empty(256, np.int64), np.empty(256, np.int64)
     first, places = np.zeros(256, np.int64), np.empty(256, np.int64)

@@ -1,10 +1,10 @@
 """An explorer whose vehicle is outside of the program: decisions and reports may be days apart.
 
-A step is the one of `Explorer`: it decides, or takes the decision that was made ahead, and learns
-from the answer of its world, which is what was reported (`Outside`). Three more things can happen
-to a vehicle. A *look* tells more without a move; the risk that was spent stays. A move of the
-user's *own choice* is charged like a decided one, before its outcome counts. A vehicle that *was
-moved* is charged for a way home from where it is now (``docs/theory.md``, section 17).
+A step is that of `Explorer`: decide, or use the decision that was already made; then learn from the
+answer of the world, which is the report (`Outside`). Three more things can happen to a vehicle. A
+*look* adds observations without a move; it spends no risk. A move of the user's *own choice* is
+charged like a decided one, before its outcome counts. A vehicle that *was moved* is charged for a
+way home from where it is now (``docs/theory.md``, section 17).
 """
 
 from __future__ import annotations

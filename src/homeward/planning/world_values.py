@@ -1,9 +1,9 @@
 """Exact values of a plan's policies on a `FiniteBelief`: evaluated in each world, then averaged.
 
 In one world the probability that the return policy reaches home is one linear solve, or a walk
-along the functional graph of the policy on `Moves`. With it the total of a criterion under an
-outbound policy is another one. Nothing is corrected, so the mean over the worlds is the true value.
-Only rounding is subtracted: `UNIT` per move of a way home, `ROUNDING` per step until recall.
+along the functional graph of the policy on `Moves`. A second linear solve then gives the total of a
+criterion under an outbound policy. Nothing is corrected, so the mean over the worlds is the true
+value. Only rounding is subtracted: `UNIT` per move of a way home, `ROUNDING` per step until recall.
 """
 
 from __future__ import annotations

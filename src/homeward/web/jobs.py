@@ -144,7 +144,7 @@ class Jobs:
         if taken + size > self.max_queued_bytes:
             raise Refusal.QUOTA(
                 f"the configurations of waiting runs may take {self.max_queued_bytes:,} bytes "
-                f"together; {taken:,} are taken, and {size:,} more do not fit"
+                f"together; {taken:,} are taken, and {size:,} more do not fit: try again later"
             )
 
     async def start(self, *names: str) -> None:

@@ -415,7 +415,7 @@ def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray
 
 
 def _places(states: Sequence[int] | IntArray, panel: TerrainPanel) -> FloatArray:
-    """Return where the rover stands in cells [n, 2] on the picture, x and y."""
+    """Return the position (x, y) on the picture [n, 2] at which the rover stands in each cell."""
     if panel.crossings is None:
         row, column = np.divmod(np.asarray(states, np.int64), panel.cells.shape[1])
         return _on_picture(column + 0.5, row + 0.5, panel.cells)
@@ -424,7 +424,7 @@ def _places(states: Sequence[int] | IntArray, panel: TerrainPanel) -> FloatArray
 
 
 def _on_picture(column: FloatArray, row: FloatArray, cells: Cells) -> FloatArray:
-    """Return points [n, 2] of the grid on the picture, x and y."""
+    """Return the positions (x, y) on the picture [n, 2] of points of the grid."""
     (rows, columns), (left, right, bottom, top) = cells.shape, _extent(cells)
     x = left + (right - left) * column / columns
     return np.column_stack([x, top + (bottom - top) * row / rows])

@@ -221,7 +221,7 @@ class RoverEnv(MapEnv):
         else:
             rows, columns = belief.shape
             if not np.abs(belief.height).max() + belief.variance.max() < MAX_HEIGHT:
-                raise error(f"a height is believed to be beyond {MAX_HEIGHT:g} m")
+                raise error(f"the belief has heights or variances beyond {MAX_HEIGHT:g}")
         self._shape = rows, columns
         self._begin(np.random.default_rng(0))  # raises if it is not a world
         self.action_space = spaces.Discrete(self.world.moves.actions)
