@@ -3,8 +3,8 @@
 A set of moves restricts the heights of its unknown squares in pairs. The sum over all heights is
 taken square by square, in the order in which the moves meet them: a table holds the probability of
 what was met so far, for each combination of heights of the squares that later moves touch. Along a
-simple path that is one square: a forward recursion over levels. A square that a move enters is no
-wall, with its own probability. The result is exact but for rounding.
+simple path that is one square: a forward recursion over levels. The probability that a square which
+a move enters is not a wall is a separate factor. The result is exact up to rounding.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ and the risks of the others are subtracted. Where heights are correlated, pairs 
 the risk that further moves add. Nothing here is shared with the planner.
 
 If every move always or never works, a policy follows one path. With A_k the event that its first k
-moves work and then the way home, and B_k that the next move works too, the explorer is where it is
-worth 1 after a recall (probability 1 − γ before each step) with probability
+moves work and then the way home, and B_k that the next move works too, the probability of being
+home after a recall (which comes with probability 1 − γ before each step) is
 
     Σ_k (1 − γ) γᵏ Pr(A_k) + γᵏ⁺¹ (Pr(A_k) − Pr(B_k)).
 """

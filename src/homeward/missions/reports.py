@@ -116,7 +116,7 @@ def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
         if name is not None:
             name = need(name, (str, int), "the id", "text")
             if not 0 < len(str(name)) <= MAX_ID_LETTERS:
-                raise InvalidInputError(f"the id must have 1 to {MAX_ID_LETTERS} letters")
+                raise InvalidInputError(f"the id must have 1 to {MAX_ID_LETTERS} characters")
         moved = report.get("moved", False)
         if not isinstance(moved, bool):
             raise InvalidInputError(f"moved is {moved!r}, expected true or false")

@@ -50,7 +50,7 @@ KEY = ("size", "walls", "explorer", "delta", "correction")
 
 
 def config_of(cell: dict[str, Any], seed: int) -> GridConfig:
-    """Return the configuration of a run with a cell's settings, as for `homeward grid`."""
+    """Return the configuration of a run with a cell's settings, as for `homeward run grid`."""
     size = int(cell["size"])
     given = {"size": size, "walls": cell["walls"], "start": (size // 2) * (size + 1), "seed": seed}
     if cell["explorer"] != "rate":

@@ -477,7 +477,7 @@ def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArra
 
 @njit(cache=True)
 def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatArray:
-    """Return what the way home from a state by `way` [S] uses of each amount [K]; else infinity."""
+    """Return what the way home by `way` [S] uses of each amount [K]; infinite without a way."""
     is_home, total = mask_of(len(way), homes), np.zeros(len(graph.reach.left))
     for _ in range(len(way) + 1):
         if is_home[state]:

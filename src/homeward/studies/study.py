@@ -54,7 +54,7 @@ class Study(Strict):
             if first != i:
                 raise ValueError(f"cell {i} is the same as cell {first}")
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError("a seed is given twice")
+            raise ValueError("a seed is given twice: list each seed once")
         if self.counts is not None:
             if len(self.counts) != len(self.cells):
                 raise ValueError(f"{len(self.counts)} counts for {len(self.cells)} cells")

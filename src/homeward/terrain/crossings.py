@@ -133,7 +133,7 @@ class Crossings:
     sides : pixels, height and width of a cell
     vehicle : what can be driven
     anchor : [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
-    up : [S, A] by how much the steepest slope up on the way may still rise; −inf without a way
+    up : [S, A] tangent by which the steepest slope up is below its limit; −inf without a way
     down : [S, A] the same for the steepest slope down
     """
 

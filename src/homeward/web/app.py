@@ -92,7 +92,7 @@ project. The interface under <code>/api</code> works without it.</p></html>
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Limits of a server."""
+    """Limits of a server, and settings of its viewing processes."""
 
     jobs: int = 2  # maximum number of simultaneous runs
     streams: int = MAX_STREAMS  # maximum number of event streams
@@ -303,7 +303,7 @@ class Server:
         return download(await run_in_threadpool(path.read_bytes), f"{folder.name}-{path.name}")
 
     async def _way_file(self, request: Request) -> Response:
-        """Return the way home after a step in a format of maps."""
+        """Return the way home after a step as GeoJSON, GPX or KML."""
         name, step = await self._run(request), self._step(request)
         suffix = Path(request.path_params["file"]).suffix
         content = await self._ask(request, name, "way_file", step, suffix)

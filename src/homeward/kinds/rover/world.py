@@ -210,7 +210,7 @@ class RoverEnv(MapEnv):
         super().__init__(render_mode)
         error = InvalidProblemError
         if belief is None and truth is not None:
-            raise error("true heights are given without a belief about them")
+            raise error("true heights are given without a belief: give both")
         self._given, self._truth, self._start, self._sensor = belief, truth, start, sensor
         if belief is None:
             for count, name in ((rows, "rows"), (columns, "columns")):
@@ -221,7 +221,7 @@ class RoverEnv(MapEnv):
         else:
             rows, columns = belief.shape
             if not np.abs(belief.height).max() + belief.variance.max() < MAX_HEIGHT:
-                raise error(f"the belief has heights or variances beyond {MAX_HEIGHT:g}")
+                raise error(f"the belief has heights or variances beyond {MAX_HEIGHT:g} m")
         self._shape = rows, columns
         self._begin(np.random.default_rng(0))  # raises if it is not a world
         self.action_space = spaces.Discrete(self.world.moves.actions)
