@@ -142,8 +142,8 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
 def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
     """Return a QGIS style (QML) that colours band 1 of a raster between two values.
 
-    It has what QGIS reads of a renderer (``QgsColorRampShader::readXml``): without the least and
-    the largest value in the shader as well, QGIS would take both for 0.
+    The shader repeats the least and the largest value; without them, QGIS would use 0 for both
+    (``QgsColorRampShader::readXml``).
     """
     values = np.linspace(low, high, len(colours)).tolist()
     ends = f'classificationMin="{low!r}" classificationMax="{high!r}"'

@@ -6,9 +6,9 @@ wait in the queue. The queue is stored in a journal file, which is replaced as a
 that was killed continues its runs at its next start.
 
 A request changes the queue only after the journal was written: if the disk is full, the request is
-refused and nothing changed. What happens to a process is true whatever the disk says, so it changes
-the queue at once, and the journal catches up with the next change. A thread writes the journal, so
-that the event loop does not wait for the disk.
+refused and nothing changed. If a process ends, the queue changes at once, even if the journal can't
+be written; the next change writes it. A thread writes the journal, so that the event loop does not
+wait for the disk.
 """
 
 from __future__ import annotations
