@@ -50,8 +50,8 @@ def certify_with_own(
     plan = stored.plan
     if plan.steps is not None or plan.afterwards is not None:
         raise InvalidInputError(
-            "a user-defined criterion is certified for a random recall and without a set to stay "
-            "inside: there a policy does not depend on the step"
+            "a plan with a user-defined criterion can be certified only with a random recall and "
+            "without StayInside"
         )
     known = stored.without_own()
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)

@@ -61,8 +61,8 @@ def check_belief(
         Random seed of the draws.
     observe : callable, optional
         Function from the belief and a generator to an observation that the belief predicts, for a
-        belief that does not learn from `Transition`. The means after such observations must have
-        the mean before as their mean.
+        belief that does not learn from `Transition`. The posterior means, averaged over such
+        observations, must equal the prior mean.
 
     Raises
     ------

@@ -443,7 +443,7 @@ def _sets(graph: Graph, ways: Sequence[Edges]) -> MoveSets:
 
 
 def _changed(edges: IntArray, choice: IntArray, dropped: IntArray) -> Edges:
-    """Return the changes that add the edges of `choice` [S] in some states, and drop others."""
+    """Return the changes that add the edges `choice` [S] of states `edges` and drop `dropped`."""
     return np.append(edges, dropped), np.append(choice[edges], np.full(len(dropped), -1, np.int32))
 
 
