@@ -169,6 +169,7 @@ def jumps(browser: Browser, place: Path) -> None:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_init_script(TASKS)
         page.goto(f"{address}/?token={token}")
+        page.wait_for_selector("tr[data-run]")  # the page has its key
         page.goto("about:blank")
         page.goto(f"{address}/#/run/run?step=7")
         page.wait_for_selector('.map canvas[data-step="7"]', timeout=60_000)
@@ -236,6 +237,7 @@ def live(browser: Browser, place: Path) -> None:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_init_script(TASKS)
         page.goto(f"{address}/?token={token}")
+        page.wait_for_selector("tr[data-run]")  # the page has its key
         body = {"kind": "rover", "name": "large", "config": {"cell": 1.0, "sensor_range": 100.0}}
         page.evaluate(
             "([body, token]) => fetch('/api/v1/runs', { method: 'POST', body: JSON.stringify(body),"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import shutil
@@ -151,6 +152,21 @@ def test_a_stream_goes_on_after_the_last_step_that_was_heard_of(site: Site) -> N
 def test_one_answer_does_not_wait_for_a_preview(site: Site) -> None:
     assert site.server.pool.worker_of("") is not site.server.pool.worker_of("grid-safe")
     assert site.server.pool.worker_of("") not in site.server.pool.viewers
+
+
+def test_the_event_loop_does_not_hash(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = []
+
+    def tag(body: bytes) -> str:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        hashed.append(len(body))
+        return '"tag"'
+
+    monkeypatch.setattr("homeward.web.transport.tag_of", tag)
+    answer = site.get("/api/v1/runs/rover/steps/3/fields")
+    assert (answer.status_code, answer.headers["etag"]) == (200, '"tag"')
+    assert hashed == [len(answer.content)]
 
 
 def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:

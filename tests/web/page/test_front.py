@@ -85,6 +85,7 @@ def test_nothing_is_wider_than_the_window(look: Looking, size: str, theme: Any) 
     for link, part in (("", ".screen canvas[data-step]"), ("#/calloff", ".calloff-stage canvas")):
         look.open(link)
         look.sees(part)
+        expect(look.find("html")).to_have_attribute("data-theme", theme)
         assert look.page.evaluate("document.documentElement.scrollWidth") <= wide
 
 

@@ -12,6 +12,19 @@ from tests.missions.playing import GridPlayer, RoverPlayer, start
 if TYPE_CHECKING:
     from tests.web.page.looking import Looking, Site
 
+SLOW_REASONS = """
+window.asked = [];
+const fetched = window.fetch;
+window.fetch = async (url, init) => {
+  if (!String(url).endsWith("/why")) return fetched(url, init);
+  window.asked.push(String(url));
+  await new Promise((resolve, reject) => {
+    setTimeout(resolve, 400);
+    init?.signal?.addEventListener("abort", () => reject(init.signal.reason));
+  });
+  return fetched(url, init);
+}; 0
+"""
 RUNS: list[tuple[str, str, dict[str, Any]]] = []
 
 
@@ -57,3 +70,21 @@ def test_a_rovers_way_home_is_taken_along(look: Looking, site: Site) -> None:
     with look.page.expect_download() as download:
         look.page.get_by_role("link", name="Way home (GeoJSON)").click()
     assert json.loads(download.value.path().read_text()) == mission.recall()["geojson"]
+
+
+def test_reasons_come_while_steps_come_faster_than_they_do(look: Looking, site: Site) -> None:
+    player = GridPlayer()
+    mission = start(site.root / "fast", player, "grid")
+    mission.observe(player.look())
+
+    look.open("#/run/fast")
+    look.painted(0)
+    look.explained(0)
+    look.page.evaluate(SLOW_REASONS)
+    for step in range(1, 13):
+        mission.observe(player.act(mission.next()["action"], id=str(step)))
+        look.page.wait_for_timeout(120)
+    assert int(look.find(".why").get_attribute("data-step") or "0") > 0
+    look.explained(12)
+    asked = look.page.evaluate("window.asked")
+    assert len(asked) == len(set(asked))  # each moment once

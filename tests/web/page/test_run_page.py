@@ -54,6 +54,28 @@ def test_events_lead_to_where_it_was_trapped_and_the_map_says_so(look: Looking, 
     look.page.close()  # the script would stay
 
 
+def test_thousands_of_events_leave_the_slider_light(look: Looking) -> None:
+    """Marks that would lie on each other are one, and stay as they are while the cursor moves."""
+    quiet = {"code": "news", "cell": 1, "amount": None}
+    events = [{**quiet, "step": 1 + n % 20} for n in range(4000)]
+    events += [{**quiet, "step": 9, "code": "trapped"}]
+    told = {"events": events, "trapped": 9, "complete": True}
+    look.page.route("**/timeline", lambda route: route.fulfill(json=told))
+    look.open("#/run/meadow-safe?step=3")
+    look.explained(3)
+    marks = look.find(".event-marks i")
+    expect(marks).to_have_count(20)
+    expect(look.find(".event-marks .trapped[title^='Step 9:']")).to_have_count(1)
+    look.page.evaluate(
+        "window.changes = 0; new MutationObserver((all) => window.changes += all.length)"
+        ".observe(document.querySelector('.event-marks'), {subtree: true, childList: true,"
+        " attributes: true}); 0"
+    )
+    look.button("Next step").click()
+    look.painted(4)
+    assert look.page.evaluate("window.changes") == 0
+
+
 def test_refused_moves_are_struck_and_the_sentence_names_them(look: Looking, site: Site) -> None:
     replay = Replay(site.root / "meadow-safe")
     step = next(

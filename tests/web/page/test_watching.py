@@ -599,6 +599,7 @@ def test_axe_finds_nothing_serious(look: Looking, theme: Any, views: list[str]) 
     for link in views:
         look.page.evaluate("(link) => { location.hash = link; }", link)
         look.sees(VIEWS[link])
+        expect(look.find("h1")).to_have_count(1)
         found = look.page.evaluate("() => axe.run({ resultTypes: ['violations'] })")
         serious = {
             (violation["id"], node["html"])

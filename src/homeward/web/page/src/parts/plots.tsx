@@ -1,7 +1,7 @@
 // Plots against steps. The vertical line is the cursor; click or drag to move it.
 
-import { effect, untracked } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { computed, effect } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Cursor } from "../run/cursor";
@@ -18,8 +18,16 @@ interface Line {
   fill?: boolean;
   unit?: string; // where the lines of a plot have different ones
   right?: boolean; // whether its scale is on the right
-  at: () => { x: number[]; y: ArrayLike<number> } | null; // null: nothing is recorded
+  at: () => Points | null; // null: nothing is recorded
 }
+
+interface Points {
+  x: number[];
+  y: ArrayLike<number>;
+}
+
+/** A line of which something is recorded. */
+type Present = Line & { points: Points };
 
 interface Kind {
   name: "bounds" | "known" | "times";
@@ -139,8 +147,17 @@ export function Plots({ cursor }: { cursor: Cursor }) {
 
 function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
   const element = useRef<HTMLDivElement>(null);
-  const present = (): Line[] => kind.lines(cursor.runs).filter((line) => line.at() !== null);
-  const lines = present();
+  const present = useMemo(
+    () =>
+      computed(() =>
+        kind.lines(cursor.runs).flatMap((line): Present[] => {
+          const points = line.at();
+          return points ? [{ ...line, points }] : [];
+        }),
+      ),
+    [kind, cursor],
+  );
+  const lines = present.value;
   const shape = lines.map((line) => line.label).join("|");
   const [first, [run]] = [lines[0], cursor.runs];
   const unit = first && run && kind.name === "known" && !first.unit ? knownName(run) : kind.unit;
@@ -165,10 +182,10 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
       const make = effect(() => {
         void dark.value;
         plot?.destroy();
-        const known = untracked(present);
+        const known = present.peek();
         plot = new Plot(
           optionsOf(kind, known, box.clientWidth, cursor, place),
-          untracked(() => dataOf(known, Plot)),
+          dataOf(known, Plot),
           box,
         );
         plot.over.append(marker);
@@ -178,7 +195,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
       let drawn = true;
       const fill = effect(() => {
         void cursor.last.value; // all plots reach as far as the longest run
-        const lines = present();
+        const lines = present.value;
         const data = dataOf(lines, Plot);
         // Lines that come or go change `shape`, and with it the plot.
         if (!drawn && plot?.series.length === lines.length + 1) plot.setData(data);
@@ -251,20 +268,16 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
   return "Not recorded, or still being computed.";
 }
 
-function valueAt(line: Line, cursor: Cursor): string {
-  const found = line.at();
-  if (!found) return "–";
-  if (line.level) return "";
-  const first = found.x[0] ?? 0;
-  const i = Math.min(found.y.length - 1, Math.max(0, cursor.step.value - first));
-  return figure(found.y[i] ?? null, 4);
+function valueAt({ points: { x, y }, level }: Present, cursor: Cursor): string {
+  if (level) return "";
+  const i = Math.min(y.length - 1, Math.max(0, cursor.step.value - (x[0] ?? 0)));
+  return figure(y[i] ?? null, 4);
 }
 
-function dataOf(lines: Line[], Plot: typeof uPlot): uPlot.AlignedData {
-  const found = lines.map((line) => line.at() ?? { x: [], y: [] });
-  const [only] = found;
-  const tables = found.map(
-    ({ x, y }) =>
+function dataOf(lines: Present[], Plot: typeof uPlot): uPlot.AlignedData {
+  const [only] = lines;
+  const tables = lines.map(
+    ({ points: { x, y } }) =>
       [Array.from(x), Array.from(y, (v) => (Number.isNaN(v) ? null : v))] as uPlot.AlignedData,
   );
   if (!only) return [[]];

@@ -1,5 +1,6 @@
 // The controls of the time cursor: play, step, scrub, speed, follow; and events to go to.
 
+import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { TimelineEvent } from "../api";
 import { SPEEDS } from "../run/cursor";
@@ -14,7 +15,12 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
   const playing = cursor.playing.value;
   const loaded = useMemo(() => scenes.map((scene) => eventsOf(scene.run, scene.told)), [cursor]);
   useEffect(() => () => loaded.forEach(({ stop }) => stop()), [loaded]);
-  const events = loaded.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step);
+  const all = useMemo(
+    () => computed(() => loaded.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step)),
+    [loaded],
+  );
+  const events = all.value;
+  const marks = useMemo(() => <EventMarks events={events} last={last} cursor={cursor} />, [events, last, cursor]);
   return (
     <div class="timeline row" role="group" aria-label="Time">
       <div class="buttons">
@@ -54,19 +60,7 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
           aria-valuetext={`after ${step} of ${last} steps`}
           onInput={(event) => cursor.jump(Number(event.currentTarget.value))}
         />
-        {last > 0 && (
-          <div class="event-marks" aria-hidden="true">
-            {events.map((event, i) => (
-              <i
-                key={i}
-                class={event.code}
-                title={eventWord(event)}
-                style={{ left: `${(100 * event.step) / Math.max(1, last)}%` }}
-                onClick={() => cursor.jump(event.step)}
-              />
-            ))}
-          </div>
-        )}
+        {last > 0 && marks}
       </div>
       <output class="count" aria-live="off">
         after <b>{step}</b> of {last} steps
@@ -99,8 +93,32 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
   );
 }
 
+const MAX_MARKS = 300; // along the slider
 const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
 const rank = ({ code }: TimelineEvent): number => (LOUD.includes(code) ? LOUD.indexOf(code) : LOUD.length);
+
+/** Marks below the slider: of events that would lie on each other, the most important one. */
+function EventMarks({ events, last, cursor }: { events: TimelineEvent[]; last: number; cursor: Cursor }) {
+  const places = new Map<number, TimelineEvent>();
+  for (const event of events) {
+    const place = Math.floor((MAX_MARKS * event.step) / (last + 1));
+    const other = places.get(place);
+    if (!other || rank(event) < rank(other)) places.set(place, event);
+  }
+  return (
+    <div class="event-marks" aria-hidden="true">
+      {[...places.values()].map((event) => (
+        <i
+          key={event.step}
+          class={event.code}
+          title={eventWord(event)}
+          style={{ left: `${(100 * event.step) / Math.max(1, last)}%` }}
+          onClick={() => cursor.jump(event.step)}
+        />
+      ))}
+    </div>
+  );
+}
 
 /** The events of this step, and buttons to the one before and the next. */
 function EventLine({ events, cursor }: { events: TimelineEvent[]; cursor: Cursor }) {

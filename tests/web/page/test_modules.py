@@ -1,0 +1,98 @@
+"""Parts of the page that need no browser, run by Node."""
+
+from __future__ import annotations
+
+import colorsys
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.web.page.looking import PACKAGE
+
+PAGE = PACKAGE / "web" / "page"
+ESBUILD = PAGE / "node_modules" / "esbuild" / "bin" / "esbuild"
+SCRIPT = """
+import { Latest } from "./latest.mjs";
+const asked = [];
+let free;
+const busy = () => new Promise((resolve) => (free = resolve));
+const one = (joined) => new Latest(async (all) => { asked.push(all); await busy(); }, joined);
+const join = (waiting, all) => waiting || all;
+for (const latest of [one(join), one()]) {
+  latest.ask(false);
+  latest.ask(true);
+  latest.ask(false);
+  free();
+  await new Promise((resolve) => setTimeout(resolve));
+  free();
+}
+console.log(JSON.stringify(asked));
+"""
+
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("node") and ESBUILD.exists()), reason="the page can't be built here"
+)
+
+
+def said(folder: Path, source: str, script: str) -> Any:
+    """Bundle a source of the page and give what a script that imports it prints."""
+    target = folder / f"{Path(source).stem}.mjs"
+    words = [str(ESBUILD), str(PAGE / "src" / source), "--bundle", "--format=esm"]
+    options = [f"--outfile={target}", "--platform=node", "--log-level=error"]
+    subprocess.run([*words, *options], check=True, cwd=PAGE)
+    (folder / "script.mjs").write_text(script)
+    done = subprocess.run(["node", "script.mjs"], cwd=folder, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_small_question_does_not_replace_a_large_one_that_waits(tmp_path: Path) -> None:
+    assert said(tmp_path, "run/latest.ts", SCRIPT) == [False, True, False, False]
+
+
+COLOURS = """
+import { HEIGHTS, MARK_COLOURS, surroundings, table } from "./colours.mjs";
+const palettes = ["viridis", "cividis", "ground", "greys", "slates"];
+console.log(JSON.stringify({
+  heights: HEIGHTS, marks: MARK_COLOURS,
+  light: surroundings(false), dark: surroundings(true),
+  tables: palettes.map((name) => Array.from(table(name))),
+}));
+"""
+
+
+def lightness(colour: Any) -> float:
+    red, green, blue = ((value / 255) ** 2.2 for value in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colours_tell_heights_by_order_and_marks_from_the_ground(tmp_path: Path) -> None:
+    found = said(tmp_path, "map/colours.ts", COLOURS)
+    for scale in (found["heights"], *(np.reshape(t, (256, 3)) for t in found["tables"])):
+        assert (np.diff([lightness(colour) for colour in scale]) > -1e-3).all()
+        assert lightness(scale[-1]) > lightness(scale[0]) + 0.05
+    for name, mark in found["marks"].items():  # the ground is orange; its hues are 10° to 50°
+        red, green, blue = (int(mark[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        assert not 0.03 < colorsys.rgb_to_hsv(red, green, blue)[0] < 0.14, name
+    for theme, low, high in (("light", 200, 255), ("dark", 0, 60)):
+        around = found[theme]
+        line = [int(value) for value in re.findall(r"\d+", around["line"])[:3]]
+        for colour in (around["floor"], line):
+            assert all(low <= value <= high for value in colour), theme
+
+
+WORDS = """
+import { reading } from "./words.mjs";
+const layers = [{ name: "height", title: "", unit: "m", scale: "sequential", costs: "belief" }];
+const values = [-4231.2345, 12.3456, 0.12345];
+console.log(JSON.stringify(values.map((value) => reading({ layers }, "height", value))));
+"""
+
+
+def test_heights_are_told_to_the_centimetre(tmp_path: Path) -> None:
+    assert said(tmp_path, "words.ts", WORDS) == ["−4231.23 m", "12.35 m", "0.123 m"]
