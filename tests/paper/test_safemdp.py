@@ -25,6 +25,7 @@ from homeward.paper.safemdp import (
 )
 from homeward.paper.safemdp_peer import KERNEL, explore_as_peer
 from homeward.paper.safemdp_task import (
+    UNSAFE_LIMIT,
     Ground,
     least_risks,
     read_ground,
@@ -122,8 +123,24 @@ def test_ours_stays_within_its_budget(kernel: Matern | None) -> None:
     assert found.taken <= 40
 
 
+def test_a_run_of_ours_ends_with_its_first_unsafe_move() -> None:
+    heights = np.zeros((12, 12))
+    heights[:, 6:] = 3.0
+    found = explore(Ground(heights), 64, Matern(1e-4, 20.0), measurements=60, delta=0.9)
+    assert found.unsafe == 1
+    assert found.taken < 60
+
+
+def test_a_measured_climb_a_centimetre_below_the_limit_is_nearly_certain() -> None:
+    heights = np.zeros((5, 9))
+    heights[:, 5:] = UNSAFE_LIMIT - 0.01
+    run = OurExplorer(Ground(heights), 19, None, 0.9)
+    run._measure((22, 23))
+    assert run.risks()[22, 0] < 1e-9
+
+
 def test_ours_claims_more_of_the_ground_with_more_measurements() -> None:
-    ground = hills(3)
+    ground = Ground(0.3 * np.sin(np.mgrid[:14, :WIDE].sum(axis=0) / 3.0))
     start = starts_of(ground, 1, 1)[-1]
     few, many = (explore(ground, start, None, measurements=n).coverage for n in (5, 80))
     assert many > few

@@ -36,8 +36,8 @@ def safemdp(
     SafeMDP (Turchetta, Berkenkamp & Krause 2016) with its own constants; ours with its kernel; and
     ours with a kernel fitted to its measurements alone. A row gives the coverage by SafeMDP's
     definition and the number of unsafe moves: those that climb more than 30°. Ours promises that a
-    run has none with probability δ, so that 1 − δ of the runs may have one. False claims are unsafe
-    moves that are called safe.
+    run has none with probability δ, so that 1 − δ of the runs may have one, which ends the run.
+    False claims are unsafe moves that are called safe.
 
     The map is a NumPy file of rows and columns. It is read, never stored.
 

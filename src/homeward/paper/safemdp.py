@@ -10,16 +10,16 @@ with probability at least δ no move that the run takes is unsafe, and the ways 
 are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are
 functions of the measurements alone, so a move charged with 1 − p fails with that probability given
 what was measured, and the sum of charges bounds the probability that any charged move fails. The
-real run is the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves are
-expected until then. With a kernel fitted to the measurements this holds as far as the kernel does.
+real run is the same until the first failure. ∎ There it ends, since nothing is promised for what
+would follow. With a kernel fitted to the measurements this holds as far as the kernel does.
 
 **Choice.** Of the outings within the budget, and within a limit for a single outing, take the one
 with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
 heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
 approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
-with the move back, so that the explorer can retreat after a failure. If a look leaves no such
-outing, one that ends in any way home will do; if there is none either, the explorer measures again
-where that is free.
+with the move back. If a look leaves no such outing, one that ends in any way home will do; if there
+is none either, the explorer measures again where that is free. A charged move is charged again once
+what was measured since makes it doubtful.
 
 **Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
@@ -83,11 +83,14 @@ FRONTIER_REACH = 3
 FRONTIER_EVERY = 5
 """Measurements after which the frontier is found anew."""
 
-TRUSTED_RISK = 0.01
+TRUSTED_RISK = 0.001
 """Risk up to which a move that was charged before stays free."""
 
-ACCURACY = 1e-4
-"""Variance in m² that ours assumes of measurements with a fitted kernel."""
+ACCURACY = 1e-6
+"""Variance in m² that ours assumes of measurements, which are exact, with a fitted kernel."""
+
+FIT_NOISE = 1e-4
+"""Variance in m² of single heights that the fit of a kernel leaves unexplained."""
 
 LEAST_SLOPE = 0.45
 """Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
@@ -148,9 +151,9 @@ class OurExplorer:
         """Fit the kernel to everything measured so far; widen it if it is overconfident."""
         cells = np.array(self.measured, np.int32)
         heights, shape = self.ground.height[cells], self.ground.shape
-        fit = fit_kernel(cells, heights, shape, noise=self.noise, smoothness=(1.5,))
+        fit = fit_kernel(cells, heights, shape, noise=FIT_NOISE, smoothness=(1.5,))
         found = check_calibration(
-            fit.kernel, cells, heights, shape, mean=fit.mean, noise=self.noise, warn=False
+            fit.kernel, cells, heights, shape, mean=fit.mean, noise=FIT_NOISE, warn=False
         )
         kernel = at_least_as_rough(fit.kernel.scaled(max(1.0, found.inflation)))
         self.belief = self._belief(kernel, fit.mean)
@@ -307,12 +310,14 @@ def explore(
     measurements: int = MEASUREMENTS,
     delta: float = RUN_LEVEL,
 ) -> Outing:
-    """Run ours from a start, with a kernel or, if None, with one fitted to the measurements."""
+    """Run ours from a start, with a kernel or, if None, with one fitted to the measurements.
+
+    The run ends with its first unsafe move.
+    """
     began = time.process_time()
     run = OurExplorer(ground, start, kernel, delta)
-    for _ in range(2 * measurements):  # an outing with an unsafe move may end without measuring
-        if run.measurements == measurements or not run.step():
-            break
+    while run.measurements < measurements and not run.unsafe and run.step():
+        pass
     score, trips = (ground.score(start, *found) for found in (run.claims(), run.round_trips()))
     seconds = time.process_time() - began
     counts = run.unsafe, score.false_claims, run.measurements, run.moves
