@@ -5,8 +5,11 @@ import logging
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
+from importlib import import_module
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+from numba.core.dispatcher import Dispatcher
 
 from homeward.compiling import MESSAGE, Announcer
 
@@ -76,3 +79,22 @@ def test_a_second_process_finds_it_compiled(tmp_path: Path) -> None:
     assert [run.stdout.strip() for run in said] == ["3.0", "3.0"]
     assert MESSAGE in said[0].stderr
     assert MESSAGE not in said[1].stderr
+
+
+def test_python_functions_never_call_a_kernel_that_has_no_wrapper_for_them() -> None:
+    import_module("homeward.agents.searches")  # and with it the modules of kernels
+    modules = [m for name, m in sys.modules.items() if name.startswith("homeward.")]
+    inner = {
+        id(value): name
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher) and value.targetoptions.get("no_cpython_wrapper")
+    }
+    assert len(inner) > 5
+    for module in modules:
+        holders = [module, *(v for v in vars(module).values() if isinstance(v, type))]
+        for function in (f for holder in holders for f in vars(holder).values()):
+            if isinstance(function, FunctionType):
+                names = function.__globals__
+                called = {id(names.get(name)) for name in function.__code__.co_names}
+                assert not called & inner.keys(), function.__qualname__

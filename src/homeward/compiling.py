@@ -11,13 +11,32 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from numba import njit
 from numba.core import event
 
 if TYPE_CHECKING:
     from rich.status import Status
 
+    int64 = int
+else:
+    from numpy import int64 as int64
+
 MESSAGE = "Compiling the solvers for this machine; that is done once and kept"
 logger = logging.getLogger("homeward")
+
+kernel = njit(cache=True, error_model="numpy")
+"""Decorator of a compiled function that Python calls; a division by 0 is infinite or NaN."""
+
+if TYPE_CHECKING:  # the options of `inner_kernel` have no types
+    inner_kernel = kernel
+else:
+    inner_kernel = njit(
+        cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )
+"""Decorator of a compiled function that only kernels call: it takes less time to compile.
+
+It has no wrapper for Python, which must never call it: the process would crash.
+"""
 
 
 class Announcer(event.Listener):

@@ -11,7 +11,6 @@ from homeward.bonuses import Looks
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
-    best_path,
     best_per_risk,
     follow,
     gain_at,
@@ -72,19 +71,22 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
         shares, bounds = Shares.given(np.where(reachable, 0.0, 2.0)), np.full(STATES, np.inf)
         given = graph, shares, 0.0, 0.0, 0, looks, extra, power
-        path, gain, taken = search_outward(*given, bounds, looks.highest, SCRATCH)
+        path, gain, taken, share = search_outward(*given, bounds, looks.highest, SCRATCH)
         assert told.max() <= looks.highest
         assert_clean()
         if worth.max() <= 0.0:
             assert len(path) == 0
             continue
         place = path[-1]
+        assert share == shares.at(path).max()
         assert gain == pytest.approx(told[place])
         assert taken == pytest.approx(away[place])
         assert gain / taken**power == pytest.approx(worth.max())
         assert path[0] == 0
         for k in range(len(path)):
-            _, told_there, so_far = follow(graph, path[: k + 1], looks, False, extra, SCRATCH)
+            _, told_there, so_far = follow(
+                graph, shares, 0.0, path[: k + 1], looks, False, extra, SCRATCH
+            )
             assert so_far == pytest.approx(away[path[k]])
             assert told_there == pytest.approx(told[path[k]])
 
@@ -98,9 +100,13 @@ def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
     for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
         graph, bounds = graph_from(dest, np.ones((3, 2)), np.zeros((3, 2))), np.full(3, np.inf)
         given = graph, Shares.given(share), 0.1, toll, 0, looks, 0.0, 1.0
-        path, found, _ = search_outward(*given, bounds, 2.0, Scratch.of(3))
+        path, found, _, largest = search_outward(*given, bounds, 2.0, Scratch.of(3))
         assert path[-1] == place
         assert found == pytest.approx(gain)
+        assert largest == share[: place + 1].max()
+        for most, is_safe in ((largest, True), (largest - 0.1, largest == 0.0)):
+            safe = graph, Shares.given(share), max(0.0, most), path, looks, False, 0.0
+            assert np.isfinite(follow(*safe, Scratch.of(3))[2]) == is_safe
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,7 +150,7 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
     anywhere = Shares.given(np.zeros(STATES))
-    path, gain, steps = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3, SCRATCH)
+    path, gain, steps, _ = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3, SCRATCH)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
         taken += 1.0 / graph.success[s][graph.dest[s] == t].max()
@@ -153,15 +159,8 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
                 weight[t + right] += w
     assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
     assert steps >= taken - 1e-12
-    assert follow(graph, path, looks, True, 0.0, SCRATCH)[1] == pytest.approx(gain)
-    bounds = np.full(STATES, np.inf)
-    given = anywhere, 0.0, 0.0, 0, looks, 0.0, 1.0, bounds, 0.0, looks.highest, 0.7
-    alone, told, away, along = best_path(graph, *given, 0, 3, SCRATCH)
+    assert follow(graph, anywhere, 0.0, path, looks, True, 0.0, SCRATCH)[1] == pytest.approx(gain)
     assert_clean()
-    assert not along
-    if len(alone):
-        _, more, longer, _ = best_path(graph, *given, 50, 3, SCRATCH)
-        assert more - 0.7 * told / away * longer >= 0.3 * told - 1e-12
 
 
 def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
@@ -181,12 +180,13 @@ def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     success = np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]])
     graph = graph_from(dest, success, 1.0 - success)
     looks, scratch = random_looks(np.random.default_rng(0), 2, logarithmic=True), Scratch.of(2)
-    actions, _, steps = follow(graph, np.array([0, 1]), looks, False, 1.0, scratch)
+    safe = Shares.given(np.zeros(2)), 0.0
+    actions, _, steps = follow(graph, *safe, np.array([0, 1]), looks, False, 1.0, scratch)
     assert (actions.tolist(), steps) == ([1], 1.0 + 1.0 / 0.6)
     only = graph._replace(allowed=np.array([[True, False, True], [True, True, True]]))
-    assert follow(only, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
+    assert follow(only, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
     path = np.array([1, 1, 0, 0, 1, 1])
-    actions, _, steps = follow(graph, path, looks, False, 0.0, scratch)
+    actions, _, steps = follow(graph, *safe, path, looks, False, 0.0, scratch)
     assert (actions[-1], steps) == (2, 4.0 + 1.0 / 0.6)
     nowhere = graph._replace(success=np.zeros_like(success))
-    assert follow(nowhere, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf
+    assert follow(nowhere, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf

@@ -138,9 +138,10 @@ def test_a_step_on_terrain_passes_through_these_functions(
     walk[walk.index("TerrainBelief.mean")] = "SlopeBelief.mean"
     blocked = walk.index("TerrainBelief.blocked_probability")
     walk.insert(blocked + 1, "TerrainBelief.least_blocked")
+    walk.remove("Shares.at")
     assert functions == ["TerrainBelief.update", *walk]
     assert len(functions) + len(kernels) <= 25
-    assert kernels == KERNELS | {"free_again", "best_path"}
+    assert kernels == KERNELS | {"free_again", "search_outward", "look_ahead"}
 
 
 def test_a_step_on_a_grid_passes_through_these_functions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class Nearest(RateSearch):
         itself = Looks.of(looks.shape, (here, here), np.ones(1), new.astype(np.float64), False)
         reachable = Shares.given(np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0))
         bounds, scratch = np.full(len(new), np.inf), self.scratch
-        path, _, steps = search_outward(
+        path, _, steps, _ = search_outward(
             view.graph,
             reachable,
             0.0,

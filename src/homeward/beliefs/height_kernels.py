@@ -158,18 +158,14 @@ def learn(
     blocked: BoolArray,
     height: FloatArray,
     variance: FloatArray,
+    twice: BoolArray,
     told: FloatArray,
 ) -> tuple[int, int]:
     """Write the posterior heights and variances of measured cells [n] to `told` [2, n].
 
-    ``height`` and ``variance`` [S] are the prior ones. Return the first fault and the index of its
-    measurement, or FINE and −1.
+    ``height`` and ``variance`` [S] are the prior ones. ``twice`` [n] marks a second measurement of
+    a cell. Return the first fault and the index of its measurement, or FINE and −1.
     """
-    twice = np.zeros(len(cells), np.bool_)
-    if np.any(cells[1:] <= cells[:-1]):
-        order = np.argsort(cells, kind="mergesort")
-        for i in range(1, len(order)):
-            twice[order[i]] = cells[order[i]] == cells[order[i - 1]]
     for i in range(len(cells)):
         c, seen, error = cells[i], heights[i], variances[i]
         if not 0 <= c < len(height):

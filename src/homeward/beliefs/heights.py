@@ -88,7 +88,11 @@ class Heights:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the posterior heights and variances [n] of the measured cells; priors are [S]."""
         given, told = (self.cells, self.heights, self.variances), np.empty((2, len(self.cells)))
-        fault, at = kernels.learn(*given, blocked, height, variance, told)
+        twice = np.zeros(len(self.cells), np.bool_)
+        if (self.cells[1:] <= self.cells[:-1]).any():
+            order = np.argsort(self.cells, kind="stable")
+            twice[order[1:]] = self.cells[order[1:]] == self.cells[order[:-1]]
+        fault, at = kernels.learn(*given, blocked, height, variance, twice, told)
         if fault == kernels.FINE:
             return told[0], told[1]
         cell, seen, error = (part[at] for part in given)

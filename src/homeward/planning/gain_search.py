@@ -14,11 +14,11 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
-from homeward.planning.graph import MIN_SUCCESS, affords
+from homeward.compiling import inner_kernel, int64, kernel
+from homeward.planning.graph import MIN_SUCCESS, affords, comes_before, spend
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -33,7 +33,9 @@ class Shares(NamedTuple):
 
     def at(self, states: IntArray) -> FloatArray:
         """Return the largest share [n] of a remaining budget in some states [n]."""
-        return shares_at(self, np.ascontiguousarray(states, np.int64))
+        counts = self.left > 0.0
+        shares = self.added[:, states][counts] / self.left[counts, None]
+        return np.asarray(shares.max(axis=0, initial=0.0))
 
     @classmethod
     def given(cls, share: FloatArray) -> Shares:
@@ -41,7 +43,7 @@ class Shares(NamedTuple):
         return cls(share[None], np.ones(1))
 
 
-@njit(cache=True)
+@inner_kernel
 def share_of(shares: Shares, state: int) -> float:
     """Return the largest share of a remaining budget that a way home from a state would spend."""
     most = 0.0
@@ -51,13 +53,13 @@ def share_of(shares: Shares, state: int) -> float:
     return most
 
 
-@njit(cache=True)
-def shares_at(shares: Shares, states: IntArray) -> FloatArray:
-    """Return the largest share [n] of a remaining budget in some states [n]."""
-    found = np.empty(len(states))
-    for i in range(len(states)):
-        found[i] = share_of(shares, states[i])
-    return found
+@inner_kernel
+def largest_share(shares: Shares, path: IntArray) -> float:
+    """Return the largest share in the states of a path [n]."""
+    most = 0.0
+    for k in range(len(path)):
+        most = max(most, share_of(shares, path[k]))
+    return most
 
 
 class Scratch(NamedTuple):
@@ -80,15 +82,16 @@ class Scratch(NamedTuple):
         return cls(*far, np.zeros(2 * states), before, done, ends, visited)
 
 
-@njit(cache=True)
+@inner_kernel
 def clean(scratch: Scratch, count: int) -> None:
     """Undo a search that reached `count` states."""
-    for s in scratch.visited[:count]:
+    for k in range(count):
+        s = scratch.visited[k]
         scratch.steps[s] = scratch.worst[s] = np.inf
         scratch.before[s], scratch.is_done[s] = -1, False
 
 
-@njit(cache=True)
+@inner_kernel
 def path_to(before: IntArray, state: int, target: int) -> IntArray:
     """Return the path [n] from `state` to `target` by predecessors [S]; empty for target −1."""
     length, s = int(target >= 0), target
@@ -101,7 +104,7 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
     return path
 
 
-@njit(cache=True)
+@kernel
 def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
 
@@ -135,14 +138,14 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     return total
 
 
-@njit(cache=True)
-def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
-    """Add a look from a state to `looked` [S]; with `forget`, set the cells that it covers to 0."""
+@inner_kernel
+def look_from(state: int, looks: Looks, looked: FloatArray) -> None:
+    """Add a look from a state to `looked` [S]."""
     (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
     row, column, ground = state // columns, state % columns, looks.ground
-    hides = not forget and ground.size > 0
+    hides = ground.size > 0
     if looks.visit.size > 0:
-        looked[len(looks.amount) + state] = 0.0 if forget else 1.0
+        looked[len(looks.amount) + state] = 1.0
     for k in range(len(weight)):
         r, c = row + down[k], column + right[k]
         if not (0 <= r < rows and 0 <= c < columns):
@@ -150,48 +153,74 @@ def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> Non
         t = r * columns + c
         if hides and t != state and not sees(ground, row, column, looks.mast, down[k], right[k]):
             continue
-        looked[t] = 0.0 if forget else looked[t] + weight[k]
+        looked[t] += weight[k]
 
 
-@njit(cache=True)
+@inner_kernel
+def forget(state: int, looks: Looks, looked: FloatArray) -> None:
+    """Set `looked` [S] to 0 in the cells that a look from a state covers."""
+    (rows, columns), down, right = looks.shape, looks.down, looks.right
+    row, column = state // columns, state % columns
+    if looks.visit.size > 0:
+        looked[len(looks.amount) + state] = 0.0
+    for k in range(len(down)):
+        r, c = row + down[k], column + right[k]
+        if 0 <= r < rows and 0 <= c < columns:
+            looked[r * columns + c] = 0.0
+
+
+@kernel
 def follow(
-    graph: Graph, path: IntArray, looks: Looks, along: bool, extra: float, scratch: Scratch
+    graph: Graph,
+    shares: Shares,
+    most: float,
+    path: IntArray,
+    looks: Looks,
+    along: bool,
+    extra: float,
+    scratch: Scratch,
 ) -> tuple[IntArray, float, float]:
     """Return the likeliest action [n − 1] on each leg of a path [n], the gain and the steps.
 
     The gain is that of a look from the last state; with `along`, it is the joint gain of looks from
     all states after the first. A look takes `extra` steps after arrival. If no allowed edge leads
     from a state to the next one, the action is −1 and the steps are infinite, as they are where
-    home would be out of reach.
+    the share of a state exceeds `most` or home would be out of reach.
     """
-    actions, steps = np.full(len(path) - 1, -1, np.int32), extra
-    used = np.zeros(len(graph.reach.left))
-    looked, gain = scratch.looked, 0.0
-    everywhere = graph.allowed.shape[0] == 1
-    for k in range(len(path) - 1):
-        s, best = path[k], 0.0
-        for a in range(graph.dest.shape[1]):
-            leads = graph.dest[s, a] == path[k + 1] and (everywhere or graph.allowed[s, a])
-            if leads and (actions[k] < 0 or graph.success[s, a] > best):
-                actions[k], best = a, graph.success[s, a]
-        cost = graph.reach.pace[s, actions[k]] if len(used) else 1.0
+    dest, success, allowed, reach = graph.dest, graph.success, graph.allowed, graph.reach
+    legs, limits = len(path) - 1, len(reach.left)
+    actions, used = np.empty(legs, np.int32), np.zeros((1, limits))
+    looked, gain, steps, hides = scratch.looked, 0.0, extra, looks.ground.size > 0
+    row = int64(0)
+    for k in range(legs + 1):
+        s = path[k]
+        if (k > 0) if along else (k == legs):
+            gain += gain_at(s, looks, looked, hides)
+        if along and k > 0:
+            look_from(s, looks, looked)
+        if k == legs:
+            break
+        t, action, best = path[k + 1], int64(-1), 0.0
+        for a in range(dest.shape[1]):
+            leads = dest[s, a] == t and (allowed.shape[0] == 1 or allowed[s, a])
+            if leads and (action < 0 or success[s, a] > best):
+                action, best = a, success[s, a]
+        actions[k] = action
+        cost = reach.pace[s, action] if limits else 1.0
         steps += cost / best if best >= MIN_SUCCESS else np.inf
-        if len(used):
-            if not affords(graph.reach, used, s, actions[k], path[k + 1], best >= 1.0):
+        if share_of(shares, t) > most:
+            steps = np.inf
+        if limits:
+            if not affords(reach, used, row, s, action, t, best >= 1.0):
                 steps = np.inf
-            used += graph.reach.use[:, s, actions[k]]
-        if along:
-            gain += gain_at(path[k + 1], looks, looked, True)
-            look_from(path[k + 1], looks, looked, False)
+            spend(reach, used, row, s, action, used, row)
     if along:
-        for s in path[1:]:
-            look_from(s, looks, looked, True)
-    else:
-        gain = gain_at(path[-1], looks, looked, True)
+        for k in range(legs):
+            forget(path[k + 1], looks, looked)
     return actions, gain, steps
 
 
-@njit(cache=True)
+@kernel
 def search_outward(
     graph: Graph,
     shares: Shares,
@@ -204,7 +233,7 @@ def search_outward(
     limit: FloatArray,
     highest: float,
     scratch: Scratch,
-) -> tuple[IntArray, float, float]:
+) -> tuple[IntArray, float, float, float]:
     """Find the state that maximises gain / steps**power, by a search outward from `state`.
 
     The gain of a state is reduced by toll · max(0, largest share on the path − free). States are
@@ -212,17 +241,18 @@ def search_outward(
     after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are upper bounds on
     gains; they are lowered to the gains found with nothing hidden. `highest` is an upper bound on
     all gains: the search stops at the distance beyond which no state can be the best. Returns the
-    path to the state (empty if there is none), its gain and its steps.
+    path to the state (empty if there is none), its gain, its steps and its largest share.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     steps, worst, looked, before, is_done, _, visited = scratch
-    steps[state], worst[state], heap = 0.0, 0.0, [(0.0, np.int64(state))]
-    visited[0], count = state, 1
-    best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
-    reach = graph.reach
-    used = np.zeros((len(dest) if len(reach.left) else 1, len(reach.left)))
+    steps[state], worst[state], heap = 0.0, 0.0, [(0.0, int64(state))]
+    visited[0], count = state, int64(1)
+    best, best_gain, best_steps, rate = int64(-1), 0.0, 1.0, 0.0
+    reach, hides = graph.reach, looks.ground.size > 0
+    limits = len(reach.left)
+    used = np.zeros((len(dest) if limits else 1, limits))
     while heap:
-        s = int(heappop(heap)[1])
+        s = heappop(heap)[1]
         if is_done[s]:
             continue
         is_done[s] = True
@@ -231,21 +261,24 @@ def search_outward(
             if highest <= rate * n:
                 break
             if limit[s] - toll * worst[s] > rate * n:
-                gain = gain_at(s, looks, looked, False)
-                limit[s] = gain
-                if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
-                    gain = gain_at(s, looks, looked, True)
+                gain = 0.0
+                for hidden in (False, True):  # what the ground hides is found only where it matters
+                    if hidden and not (hides and gain - toll * worst[s] > rate * n):
+                        break
+                    gain = gain_at(s, looks, looked, hidden)
+                    if not hidden:
+                        limit[s] = gain
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
                     best_steps = steps[s] + extra
         for a in range(dest.shape[1]):
-            t, p = dest[s, a], success[s, a]
+            t, p = int64(dest[s, a]), success[s, a]
             if is_done[t] or p < MIN_SUCCESS or (allowed.shape[0] > 1 and not allowed[s, a]):
                 continue
-            if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
+            if limits and not affords(reach, used, s, s, a, t, p >= 1.0):
                 continue
-            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
+            away = steps[s] + (reach.pace[s, a] if limits else 1.0) / p
             if away < steps[t]:
                 share = share_of(shares, t)
                 if share > 1.0 or toll * (share - free) >= highest:
@@ -254,15 +287,15 @@ def search_outward(
                     visited[count] = t
                     count += 1
                 steps[t], before[t], worst[t] = away, s, max(worst[s], share - free)
-                if len(reach.left):
-                    used[t] = used[s] + reach.use[:, s, a]
-                heappush(heap, (away, np.int64(t)))
+                if limits:
+                    spend(reach, used, s, s, a, used, t)
+                heappush(heap, (away, t))
     path = path_to(before, state, best)
     clean(scratch, count)
-    return path, best_gain, best_steps
+    return path, best_gain, best_steps, largest_share(shares, path)
 
 
-@njit(cache=True)
+@kernel
 def best_per_risk(
     graph: Graph,
     shares: Shares,
@@ -283,19 +316,20 @@ def best_per_risk(
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     steps, worst, looked, before, is_done, _, visited = scratch
     steps[state], worst[state] = 0.0, 0.0
-    heap, visited[0], count = [(0.0, 0.0, np.int64(state))], state, 1
-    best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
+    heap, visited[0], count = [(0.0, 0.0, int64(state))], state, int64(1)
+    best, best_gain, best_steps, best_risk, per_risk = int64(-1), 0.0, 1.0, 0.0, 0.0
     over_risk, over_gain = np.inf, 0.0
-    everywhere, reach = allowed.shape[0] == 1, graph.reach
-    used = np.zeros((len(dest) if len(reach.left) else 1, len(reach.left)))
+    everywhere, reach, hides = allowed.shape[0] == 1, graph.reach, looks.ground.size > 0
+    limits = len(reach.left)
+    used = np.zeros((len(dest) if limits else 1, limits))
     while heap:
-        s = int(heappop(heap)[2])
+        s = heappop(heap)[2]
         if is_done[s]:
             continue
         is_done[s] = True
         n = steps[s] + extra
         if n > 0.0:
-            gain = gain_at(s, looks, looked, True)
+            gain = gain_at(s, looks, looked, hides)
             if gain >= floor * n and gain > 0.0:
                 if worst[s] > 1.0:
                     if worst[s] < over_risk:
@@ -304,30 +338,30 @@ def best_per_risk(
                     best, best_gain, best_steps, best_risk = s, gain, n, worst[s]
                     per_risk = gain / worst[s] if worst[s] > 0.0 else np.inf
         for a in range(dest.shape[1]):
-            t, p = dest[s, a], success[s, a]
+            t, p = int64(dest[s, a]), success[s, a]
             if is_done[t] or p < MIN_SUCCESS or not (everywhere or allowed[s, a]):
                 continue
             risk = share_of(shares, t)
             if risk == np.inf:
                 continue
-            if len(reach.left) and not affords(reach, used[s], s, a, t, p >= 1.0):
+            if limits and not affords(reach, used, s, s, a, t, p >= 1.0):
                 continue
-            away = steps[s] + (reach.pace[s, a] if len(reach.left) else 1.0) / p
+            away = steps[s] + (reach.pace[s, a] if limits else 1.0) / p
             r = max(worst[s], risk)
             if (r, away) < (worst[t], steps[t]):
                 if steps[t] == np.inf:
                     visited[count] = t
                     count += 1
                 worst[t], steps[t], before[t] = r, away, s
-                if len(reach.left):
-                    used[t] = used[s] + reach.use[:, s, a]
-                heappush(heap, (r, away, np.int64(t)))
+                if limits:
+                    spend(reach, used, s, s, a, used, t)
+                heappush(heap, (r, away, t))
     path = path_to(before, state, best)
     clean(scratch, count)
     return path, best_gain, best_steps, best_risk, over_risk, over_gain
 
 
-@njit(cache=True)
+@kernel
 def look_ahead(
     graph: Graph,
     shares: Shares,
@@ -338,111 +372,77 @@ def look_ahead(
     width: int,
     depth: int,
     scratch: Scratch,
-) -> tuple[IntArray, float, float]:
+) -> tuple[IntArray, float, float, float]:
     """Find the path that maximises gain − price · steps, by beam search.
 
     The gain is the joint gain of looks along the path. States with a share above `free` are not
     entered. The search keeps the `width` best paths of each length up to `depth`, at most two
-    of them with the same end. Returns the path [n] from `state`, its gain and its expected steps.
+    of them with the same end. Returns the path [n] from `state`, its gain, its expected steps and
+    its largest share.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
-    actions = dest.shape[1]
-    room = width * depth + 1
-    place, parent = np.empty(room, np.int64), np.empty(room, np.int64)
+    actions, reach = dest.shape[1], graph.reach
+    room, most, limits = width * depth + 1, width * actions, len(reach.left)
+    place, parent = np.empty(room, np.int64), np.empty(room, np.int32)
     gain, steps = np.zeros(room), np.zeros(room)
     place[0], parent[0] = state, -1
-    low, high, best, best_worth = 0, 1, 0, 0.0
-    most = width * actions
-    to, of = np.empty(most, np.int64), np.empty(most, np.int64)
-    told, taken, worth = np.empty(most), np.empty(most), np.empty(most)
+    low, high, best, best_worth = 0, 1, int64(0), 0.0
+    to, of = np.empty(most, np.int64), np.empty(most, np.int32)
+    told, taken = np.empty(most), np.empty(most)
     looked, ends = scratch.looked, scratch.ends
-    everywhere, reach = allowed.shape[0] == 1, graph.reach
-    used, uses = np.zeros((room, len(reach.left))), np.zeros((most, len(reach.left)))
+    everywhere, hides = allowed.shape[0] == 1, looks.ground.size > 0
+    used, uses = np.zeros((room, limits)), np.zeros((most, limits))
     for _ in range(depth):
-        count = 0
+        count, order = int64(0), [(0.0, int64(0))]
+        order.pop()
         for i in range(low, high):
             s, j = place[i], i
             while j > 0:
-                look_from(place[j], looks, looked, False)
+                look_from(place[j], looks, looked)
                 j = parent[j]
             for a in range(actions):
-                t, p = dest[s, a], success[s, a]
+                t, p = int64(dest[s, a]), success[s, a]
                 if t == s or p < MIN_SUCCESS or share_of(shares, t) > free:
                     continue
                 if not everywhere and not allowed[s, a]:
                     continue
-                if len(reach.left):
-                    if not affords(reach, used[i], s, a, t, p >= 1.0):
+                if limits:
+                    if not affords(reach, used, i, s, a, t, p >= 1.0):
                         continue
-                    uses[count] = used[i] + reach.use[:, s, a]
-                cost = (reach.pace[s, a] if len(reach.left) else 1.0) / p
-                more = gain_at(t, looks, looked, True)
+                    spend(reach, used, i, s, a, uses, count)
+                cost = (reach.pace[s, a] if limits else 1.0) / p
+                more = gain_at(t, looks, looked, hides)
                 to[count], of[count] = t, i
                 told[count], taken[count] = gain[i] + more, steps[i] + cost
-                worth[count] = told[count] - price * taken[count]
+                heappush(order, (price * taken[count] - told[count], count))
                 count += 1
             j = i
             while j > 0:
-                look_from(place[j], looks, looked, True)
+                forget(place[j], looks, looked)
                 j = parent[j]
         low = high
-        order = np.argsort(-worth[:count], kind="mergesort")
-        for k in order:
+        while order and high - low < width:
+            lack, k = heappop(order)
             if ends[to[k]] == 2:
                 continue
             ends[to[k]] += 1
-            place[high], parent[high] = to[k], of[k]
-            gain[high], steps[high], used[high] = told[k], taken[k], uses[k]
-            if worth[k] > best_worth:
-                best, best_worth = high, worth[k]
+            place[high], parent[high], gain[high], steps[high] = to[k], of[k], told[k], taken[k]
+            for m in range(limits):
+                used[high, m] = uses[k, m]
+            if -lack > best_worth:
+                best, best_worth = int64(high), -lack
             high += 1
-            if high - low == width:
-                break
         for i in range(low, high):
             ends[place[i]] = 0
         if high == low:
             break
-    return place[path_to(parent, 0, best)], gain[best], steps[best]
+    path = path_to(parent, int64(0), best)
+    for k in range(len(path)):
+        path[k] = place[path[k]]
+    return path, gain[best], steps[best], largest_share(shares, path)
 
 
-@njit(cache=True)
-def best_path(
-    graph: Graph,
-    shares: Shares,
-    free: float,
-    toll: float,
-    state: int,
-    looks: Looks,
-    extra: float,
-    power: float,
-    limit: FloatArray,
-    floor: float,
-    highest: float,
-    beam_price: float,
-    width: int,
-    depth: int,
-    scratch: Scratch,
-) -> tuple[IntArray, float, float, bool]:
-    """Return the path to the best state of `search_outward`, or a better path of `look_ahead`.
-
-    The beam search runs if `width` is above 0 and gain / steps of the best state is at least
-    `floor`; its price per step is `beam_price` · gain / steps. Returns the path, its gain, its
-    steps, and whether the gain is that of all looks along the path.
-    """
-    path, gain, steps = search_outward(
-        graph, shares, free, toll, state, looks, extra, power, limit, highest, scratch
-    )
-    price = beam_price * (gain / steps)
-    if len(path) and width > 0 and gain / steps >= floor:
-        near, told, taken = look_ahead(
-            graph, shares, free, state, looks, price, width, depth, scratch
-        )
-        if len(near) > 1 and told - price * taken > gain - price * steps:
-            return near, told, taken, True
-    return path, gain, steps, False
-
-
-@njit(cache=True)
+@inner_kernel
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
     """Set `amount` [S] to 0 in the cells seen from a state; return the sum of `opens` [S] there."""
     (rows, columns), down, right, ground = looks.shape, looks.down, looks.right, looks.ground
@@ -464,7 +464,7 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
     return total
 
 
-@njit(cache=True)
+@inner_kernel
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
     """Return the looks with `amount` [S] as the remaining gain of each cell."""
     shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit, _, _ = looks
@@ -472,35 +472,38 @@ def left_of(looks: Looks, amount: FloatArray) -> Looks:
     return Looks(shape, down, right, weight, amount, logarithmic, *rest)
 
 
-@njit(cache=True)
+@inner_kernel
 def told_nearby(
     graph: Graph, shares: Shares, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
     """Return the remaining gain [S] of cells that can be seen within `radius` steps; else 0."""
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
-    steps, rest = np.full(states, np.inf), looks.amount.copy()
-    done = np.zeros(states, np.bool_)
-    steps[state], heap = 0.0, [(0.0, np.int64(state))]
+    steps, rest, done = np.empty(states), np.empty(states), np.zeros(states, np.bool_)
+    for s in range(states):
+        steps[s], rest[s] = np.inf, looks.amount[s]
+    steps[state], heap = 0.0, [(0.0, int64(state))]
     while heap and heap[0][0] <= radius:
-        s = int(heappop(heap)[1])
+        s = heappop(heap)[1]
         if done[s]:
             continue
         done[s] = True
         take(s, looks, rest, looks.amount)
         for a in range(actions):
-            t, p = dest[s, a], success[s, a]
+            t, p = int64(dest[s, a]), success[s, a]
             if done[t] or p < MIN_SUCCESS or share_of(shares, t) > free:
                 continue
             if allowed.shape[0] > 1 and not allowed[s, a]:
                 continue
             if steps[s] + 1.0 / p < steps[t]:
                 steps[t] = steps[s] + 1.0 / p
-                heappush(heap, (steps[t], np.int64(t)))
-    return looks.amount - rest
+                heappush(heap, (steps[t], t))
+    for t in range(states):
+        rest[t] = looks.amount[t] - rest[t]
+    return rest
 
 
-@njit(cache=True)
+@kernel
 def best_tour(
     graph: Graph,
     shares: Shares,
@@ -524,20 +527,22 @@ def best_tour(
     seen, because the explorer will then leave the tour. A tour that misses fewer cells is always
     better. Returns the path to the first stop, its gain and its steps.
     """
-    states = len(graph.dest)
-    is_open = np.empty((1, states))
+    states, highest = len(graph.dest), 0.0
+    is_open, looked, amount = np.empty((1, states)), scratch.looked, looks.amount
     for s in range(states):
         is_open[0, s] = 0.0 if share_of(shares, s) <= free else 2.0  # 2: never entered
-    entered = Shares(is_open, np.ones(1))
-    highest = looks.amount.max() * len(looks.weight)
-    most = np.full(states, highest)
-    limit, looked = most.copy(), scratch.looked
-    near, opens = looks.amount, looks.amount
+        highest = max(highest, amount[s])
+    entered, highest = Shares(is_open, np.ones(1)), highest * len(looks.weight)
+    limit, bounds, left = np.empty(states), np.empty(states), np.empty(states)
+    outside, opens = np.empty(states), np.zeros(states)
+    for s in range(states):
+        limit[s] = highest
+    near, beyond = amount, left_of(looks, outside)
     best: IntArray = np.empty(0, np.int64)
     best_gain, best_steps = 0.0, 1.0
     missed, least = np.inf, np.inf
     for i in range(width):
-        first, gain, steps = search_outward(
+        first, gain, steps, _ = search_outward(
             graph, entered, 0.0, 0.0, state, looks, 0.0, power, limit, highest, scratch
         )
         if len(first) == 0:
@@ -545,28 +550,30 @@ def best_tour(
         limit[first[-1]] = 0.0
         if i == 0:
             near = told_nearby(graph, shares, free, state, looks, steps + radius)
-            opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
+            for s in range(states):
+                outside[s] = amount[s] - near[s]
             for s in range(states):
                 if near[s] > 0.0:
-                    opens[s] = gain_at(s, beyond, looked, True)
-        left, bounds = near.copy(), most.copy()
-        path, there = first, steps
+                    opens[s] = gain_at(s, beyond, looked, looks.ground.size > 0)
+        for s in range(states):
+            left[s], bounds[s] = near[s], highest
+        rest, path, there = left_of(looks, left), first, steps
         length, opened, later = 0.0, 0.0, 0.0
         while len(path) and (steps + length < least or missed > 0.0):
             length += there
             new = 0.0
-            for u in path[:0:-1]:
-                new += take(u, looks, left, opens)
+            for k in range(len(path) - 1, 0, -1):
+                new += take(path[k], looks, left, opens)
             opened, later = opened + new, later + new * length
-            rest = left_of(looks, left)
-            path, _, there = search_outward(
+            path, _, there, _ = search_outward(
                 graph, entered, 0.0, 0.0, path[-1], rest, 0.0, power, bounds, highest, scratch
             )
-        cost = steps + length
+        cost, unseen = steps + length, 0.0
         if opened > 0.0:
             cost += return_price * (length - later / opened)
-        unseen = left.sum()
-        if (unseen, cost) < (missed, least):
+        for s in range(states):
+            unseen += left[s]
+        if comes_before(unseen, cost, missed, least):
             best, best_gain, best_steps = first, gain, steps
             missed, least = unseen, cost
     return best, best_gain, best_steps

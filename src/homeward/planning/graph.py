@@ -20,11 +20,11 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import frozen, is_default_zero
 from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.compiling import inner_kernel, int64, kernel
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def graph_of(
     return Graph(model.dest, *edges, *ways_to(model))
 
 
-@njit(cache=True)
+@kernel
 def mask_of(states: int, homes: IntArray) -> BoolArray:
     """Return the mask [S] of the home states [n]."""
     mask = np.zeros(states, np.bool_)
@@ -113,7 +113,7 @@ def mask_of(states: int, homes: IntArray) -> BoolArray:
     return mask
 
 
-@njit(cache=True)
+@kernel
 def relied_on(
     graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int
 ) -> tuple[IntArray, float, float]:
@@ -136,15 +136,13 @@ def relied_on(
             break
         free[state] = a
         total += graph.blocked[state, a]
-        edge = state * graph.dest.shape[1] + a
-        k = np.searchsorted(graph.bounded, edge)
-        is_bounded = k < len(graph.bounded) and graph.bounded[k] == edge
-        worst = max(worst, graph.least[k] if is_bounded else graph.blocked[state, a])
-        state = graph.dest[state, a]
+        k = position(graph.bounded, state * graph.dest.shape[1] + a)
+        worst = max(worst, graph.least[k] if k >= 0 else graph.blocked[state, a])
+        state = int64(graph.dest[state, a])
     return free, np.inf, 1.0
 
 
-@njit(cache=True)
+@kernel
 def ways_home(
     graph: Graph,
     way: IntArray,
@@ -210,11 +208,23 @@ class Keys(NamedTuple):
     choice: IntArray  # [S] its first action; −1 at home and where there is no way
 
 
-@njit(cache=True)
-def at_home(homes: IntArray, state: Any) -> bool:
-    """Return whether a state is one of the homes [n], ascending."""
-    k = np.searchsorted(homes, state)
-    return bool(k < len(homes) and homes[k] == state)
+@inner_kernel
+def position(ascending: IntArray, value: Any) -> int:
+    """Return the position of a value in an ascending array; −1 if it is not there."""
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(ascending) and ascending[low] == value else -1
+
+
+@inner_kernel
+def comes_before(risk: float, steps: float, than_risk: float, than_steps: float) -> bool:
+    """Return whether one key is smaller than another."""
+    return risk < than_risk or (risk == than_risk and steps < than_steps)
 
 
 class Waiting(NamedTuple):
@@ -225,7 +235,7 @@ class Waiting(NamedTuple):
     state: IntArray  # [n]
 
 
-@njit(cache=True)
+@inner_kernel
 def hold_way(
     graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, free: IntArray
 ) -> tuple[IntArray, float, float]:
@@ -236,7 +246,7 @@ def hold_way(
     """
     held, total, worst = [np.int64(0) for _ in range(0)], 0.0, 0.0
     for _ in range(len(way) + 1):
-        if at_home(homes, state):
+        if position(homes, state) >= 0:
             return np.array(held), total * (1.0 + len(way) * 2.0**-52), worst
         a = way[state]
         if a < 0:
@@ -245,15 +255,13 @@ def hold_way(
         if graph.blocked[state, a] > trusted:
             held.append(np.int64(state))
         total += graph.blocked[state, a]
-        edge = state * graph.dest.shape[1] + a
-        k = np.searchsorted(graph.bounded, edge)
-        is_bounded = k < len(graph.bounded) and graph.bounded[k] == edge
-        worst = max(worst, graph.least[k] if is_bounded else graph.blocked[state, a])
-        state = graph.dest[state, a]
+        k = position(graph.bounded, state * graph.dest.shape[1] + a)
+        worst = max(worst, graph.least[k] if k >= 0 else graph.blocked[state, a])
+        state = int64(graph.dest[state, a])
     return np.array(held), np.inf, 1.0
 
 
-@njit(cache=True)
+@inner_kernel
 def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float, float, int]:
     """Return the key of a state by its best edge, and the edge; infinite and −1 if it has none."""
     free, added, steps, _ = keys
@@ -269,15 +277,17 @@ def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float,
         if r > most or r > least_r:
             continue
         n = steps[t] + 1.0 / p
-        better = (r, n) < (least_r, least_n)
+        better = comes_before(r, n, least_r, least_n)
         if r == least_r and n == least_n:  # a tie
-            better = (added[t], steps[t], t) < (added[end], steps[end], end)
+            better = comes_before(added[t], steps[t], added[end], steps[end])
+            if added[t] == added[end] and steps[t] == steps[end]:
+                better = t < end
         if better:
             least_r, least_n, best, end = r, n, a, t
     return least_r, least_n, best
 
 
-@njit(cache=True)
+@kernel
 def start_keys(
     graph: Graph,
     way: IntArray,
@@ -301,7 +311,7 @@ def start_keys(
     return hold_way(graph, way, trusted, homes, state, free)
 
 
-@njit(cache=True)
+@kernel
 def free_again(
     graph: Graph,
     way: IntArray,
@@ -330,7 +340,7 @@ def free_again(
             found.append(np.int64(s))
     s = state
     for _ in range(len(way) + 1):
-        if at_home(homes, s) or way[s] < 0:
+        if position(homes, s) >= 0 or way[s] < 0:
             break
         if free[s] != way[s]:
             found.append(np.int64(s))
@@ -339,7 +349,7 @@ def free_again(
     return np.array(found), held, risk, worst
 
 
-@njit(cache=True)
+@kernel
 def settle(
     graph: Graph,
     homes: IntArray,
@@ -363,30 +373,31 @@ def settle(
     for i in range(len(waiting.state)):
         late_or_now(heap, late, until, waiting.risk[i], waiting.steps[i], waiting.state[i])
     for s in suspects:
-        if not at_home(homes, s):
+        if position(homes, s) < 0:
             r, n, a = best_edge(graph, keys, s, most)
             if r != added[s] or n != steps[s] or a != choice[s]:
-                if (added[s], steps[s]) < (r, n):
+                if comes_before(added[s], steps[s], r, n):
                     r, n = added[s], steps[s]
                 late_or_now(heap, late, until, r, n, s)
     up = 1.0 + 2.0**-51
     while heap:
         risk, taken, s = heappop(heap)
         r, n, a = best_edge(graph, keys, s, most)
-        was = added[s], steps[s]
-        if (r, n) == was and a == choice[s]:
+        rises = comes_before(added[s], steps[s], r, n)
+        is_same = r == added[s] and n == steps[s]
+        if is_same and a == choice[s]:
             continue
-        least = (r, n) if (r, n) < was else was
-        if (risk, taken) < least:
-            late_or_now(heap, late, until, least[0], least[1], s)
+        least_r, least_n = (added[s], steps[s]) if rises else (r, n)
+        if comes_before(risk, taken, least_r, least_n):
+            late_or_now(heap, late, until, least_r, least_n, s)
             continue
-        if (r, n) <= was:
-            added[s], steps[s], choice[s] = r, n, a
-        else:
+        if rises:
             added[s], steps[s], choice[s] = np.inf, np.inf, -1
             if a >= 0:
                 late_or_now(heap, late, until, r, n, s)
-        if (r, n) == was:
+        else:
+            added[s], steps[s], choice[s] = r, n, a
+        if is_same:
             continue
         for e in range(graph.first[s], graph.first[s + 1]):
             p, b = np.int64(graph.source[e]), graph.action[e]
@@ -399,11 +410,11 @@ def settle(
                 r = np.inf
             if r > most:
                 r, n = np.inf, np.inf
-            if (added[p], steps[p]) < (r, n):
+            if comes_before(added[p], steps[p], r, n):
                 if choice[p] != b:
                     continue
                 r, n = added[p], steps[p]
-            if r < np.inf and not at_home(homes, p):
+            if r < np.inf and position(homes, p) < 0:
                 late_or_now(heap, late, until, r, n, p)
     risks, further, states = np.empty(len(late)), np.empty(len(late)), np.empty(len(late), np.int64)
     for i in range(len(late)):
@@ -411,7 +422,7 @@ def settle(
     return Waiting(risks, further, states)
 
 
-@njit(cache=True)
+@inner_kernel
 def late_or_now(
     heap: list[tuple[float, float, np.int64]],
     late: list[tuple[float, float, np.int64]],
@@ -427,7 +438,7 @@ def late_or_now(
         late.append((risk, steps, np.int64(state)))
 
 
-@njit(cache=True)
+@kernel
 def with_way(
     graph: Graph, way: IntArray, free: IntArray, choice: IntArray, homes: IntArray, state: int
 ) -> tuple[IntArray, float]:
@@ -438,7 +449,7 @@ def with_way(
     """
     changed, risk = [np.int64(0) for _ in range(0)], 0.0
     for _ in range(len(choice) + 1):
-        if at_home(homes, state):
+        if position(homes, state) >= 0:
             return np.array(changed), risk * (1.0 + len(choice) * 2.0**-52)
         a = choice[state]
         if a < 0:
@@ -451,7 +462,7 @@ def with_way(
     return np.array(changed), np.inf
 
 
-@njit(cache=True)
+@kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
     """Return the risk [n] of the ways home by `choice` [S] from some states, free edges included.
 
@@ -462,8 +473,8 @@ def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArra
     for i in range(len(states)):
         s = np.int64(states[i])
         while not is_known[s]:
-            if at_home(homes, s) or choice[s] < 0:
-                total[s], is_known[s] = 0.0 if at_home(homes, s) else np.inf, True
+            if position(homes, s) >= 0 or choice[s] < 0:
+                total[s], is_known[s] = 0.0 if position(homes, s) >= 0 else np.inf, True
                 break
             path.append(s)
             s = np.int64(graph.dest[s, choice[s]])
@@ -475,7 +486,7 @@ def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArra
     return found
 
 
-@njit(cache=True)
+@kernel
 def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatArray:
     """Return what the way home by `way` [S] uses of each amount [K]; infinite without a way."""
     is_home, total = mask_of(len(way), homes), np.zeros(len(graph.reach.left))
@@ -490,15 +501,24 @@ def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatAr
     return np.full(len(total), np.inf)
 
 
-@njit(cache=True)
-def affords(reach: Reach, used: FloatArray, s: int, a: int, t: int, sure: bool) -> bool:
-    """Return whether home is in reach after the edge from `s` to `t`, with `used` [K] before it.
+@inner_kernel
+def affords(reach: Reach, used: FloatArray, row: int, s: int, a: int, t: int, sure: bool) -> bool:
+    """Return whether home is in reach after the edge from `s` to `t`; `used[row]` [K] is before it.
 
     An edge that is not `sure` may fail; then home must be in reach of `s` as well.
     """
     for k in range(len(reach.left)):
-        if used[k] + reach.use[k, s, a] + reach.home[k, t] > reach.left[k]:
+        if used[row, k] + reach.use[k, s, a] + reach.home[k, t] > reach.left[k]:
             return False
-        if not sure and used[k] + reach.lost[k, s, a] + reach.home[k, s] > reach.left[k]:
+        if not sure and used[row, k] + reach.lost[k, s, a] + reach.home[k, s] > reach.left[k]:
             return False
     return True
+
+
+@inner_kernel
+def spend(
+    reach: Reach, used: FloatArray, row: int, s: int, a: int, after: FloatArray, to: int
+) -> None:
+    """Write `used[row]` [K] plus what an attempt uses if it works to `after[to]` [K]."""
+    for k in range(len(reach.left)):
+        after[to, k] = used[row, k] + reach.use[k, s, a]

@@ -387,7 +387,7 @@ class Guide:
             raise error(
                 'home="current" is for single plans only: use PaperExplorer, or home="start"'
             )
-        states = home_states(criterion.home, model, self.start).astype(np.int64)
+        states = frozen(home_states(criterion.home, model, self.start).astype(np.int64))
         if isinstance(criterion, ReturnBefore):
             name = f"{return_name(model, states, None)} within {criterion.described}"
             limits = _limits(criterion, (model.states, model.actions))

@@ -318,7 +318,8 @@ class Ledger:
     def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
         """Return the survey's lower bounds [S] on coming home, sharper in `state`."""
         nothing, ways = np.full_like(survey.free, -1), survey.ways_from(state)
-        edges, risk = with_way(survey.graph, nothing, nothing, ways.choice, self.homes, state)
+        given = frozen(nothing), nothing, ways.choice, self.homes, state
+        edges, risk = with_way(survey.graph, *given)
         value = ways.value
         if 0.0 < risk < np.inf:
             bounds = self.bounds(belief, survey.graph, (edges, ways.choice[edges]))
@@ -358,7 +359,7 @@ class Ledger:
         if not self._is_sure(belief) or (belief is None and cost <= 1.0):
             return more, cost
         free, relied = survey.free, survey.relied
-        edges, _ = with_way(survey.graph, free, free, choice, self.homes, state)
+        edges, _ = with_way(survey.graph, frozen(free), free, choice, self.homes, state)
         kept = relied[free[relied] >= 0]
         rest = np.setdiff1d(kept, edges, assume_unique=True)
         other = np.append(rest, edges), np.append(free[rest], choice[edges])
@@ -404,7 +405,7 @@ class Ledger:
         the limits.
         """
         nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
-        account, most = Account(nothing), min(most, 1.0)
+        account, most = Account(frozen(nothing)), min(most, 1.0)
         if self.is_limited:
             ways = self._limited(graph, account, 0.0, state, 1.0)[0].ways_from(state)
             added, choice = ways.added, ways.choice
@@ -413,7 +414,7 @@ class Ledger:
             _, added, _, choice = KeptWays(1, len(nothing)).find(0, search, np.inf)[0]
         if added[state] == np.inf:
             return NO_STATES, choice, np.inf
-        edges, _ = with_way(graph, nothing, nothing, choice, self.homes, state)
+        edges, _ = with_way(graph, frozen(nothing), nothing, choice, self.homes, state)
         risk = total_risks(graph, choice, self.homes, np.array([state]))
         return edges, choice, float(risk[0])
 

@@ -35,10 +35,10 @@ from homeward.bonuses import LookingBonus, checked_bonus, once
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
-    best_path,
     best_per_risk,
     best_tour,
     follow,
+    look_ahead,
     search_outward,
 )
 from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
@@ -155,7 +155,8 @@ class RateSearch:
             if found is None:
                 return None, accounts, limit
         path = np.array(found.path)
-        actions, *_ = follow(view.graph, path, view.whole, False, 0.0, self.scratch)
+        given = view.graph, view.shares, np.inf, path, view.whole, False, 0.0, self.scratch
+        actions, *_ = follow(*given)
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
         paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
         after = zip(kept, paid, strict=True)
@@ -273,31 +274,26 @@ class RateSearch:
                 )
                 if len(path):
                     break
+            share = float(shares.at(path).max(initial=0.0))
         else:
             if self._bounds is None:
                 self._bounds = np.full(len(looks.amount), np.inf)
-            width = max(4, min(BEAM_WIDTH, BEAM_WIDTH * 9 // len(looks.weight)))
-            path, gain, steps, along = best_path(
-                graph,
-                shares,
-                free,
-                view.total,
-                state,
-                looks,
-                looks.extra_steps,
-                1.0 if looks.logarithmic else TOUR_POWER,
-                self._bounds,
-                self.task.floor,
-                view.highest,
-                BEAM_PRICE,
-                width if self.looks_ahead and looks.logarithmic else 0,
-                BEAM_DEPTH,
-                scratch,
+            power = 1.0 if looks.logarithmic else TOUR_POWER
+            where = view.total, state, looks, looks.extra_steps, power, self._bounds
+            path, gain, steps, share = search_outward(
+                graph, shares, free, *where, view.highest, scratch
             )
-        if not len(path):
-            return None
-        share = float(shares.at(path).max())
-        return Proposal(tuple(path.tolist()), gain, steps, share, along)
+            rate = gain / steps
+            price, width = BEAM_PRICE * rate, BEAM_WIDTH * 9 // len(looks.weight)
+            ahead = self.looks_ahead and looks.logarithmic and rate >= self.task.floor
+            if len(path) and ahead:
+                beam = price, max(4, min(BEAM_WIDTH, width)), BEAM_DEPTH
+                near, told, taken, most = look_ahead(
+                    graph, shares, free, state, looks, *beam, scratch
+                )
+                if len(near) > 1 and told - price * taken > gain - price * steps:
+                    path, gain, steps, share, along = near, told, taken, most, True
+        return Proposal(tuple(path.tolist()), gain, steps, share, along) if len(path) else None
 
     def homeward(self, view: View) -> Proposal | None:
         """Return the held way home if the whole run is limited; otherwise None.
@@ -357,10 +353,8 @@ class RateSearch:
         legs, extra = np.array(path), looks.extra_steps
         if len(path) == 1 and extra == 0.0:
             return None
-        if np.any(view.shares.at(legs[1:]) > held.max_share):
-            return None
-        scratch = self.scratch
-        _, gain, steps = follow(view.graph, legs, looks, held.along, extra, scratch)
+        safe = view.graph, view.shares, held.max_share
+        _, gain, steps = follow(*safe, legs, looks, held.along, extra, self.scratch)
         now = Proposal(path, gain, steps, held.share, held.along)
         return now if gain >= self.task.floor * steps else None
 
@@ -380,6 +374,6 @@ class RateSearch:
                     left = frozen(reach.left - reach.use[:, view.state, a])
                     reach = reach._replace(left=left)
                 after = graph._replace(reach=reach)
-                _, gain, steps = search_outward(after, shares, MAX_FREE_SHARE, *outward)
+                _, gain, steps, _ = search_outward(after, shares, MAX_FREE_SHARE, *outward)
                 found[a] = gain / steps
         return found
