@@ -161,7 +161,7 @@ def test_what_limits_nothing_or_two_runs_at_once_is_refused() -> None:
         with pytest.raises(InvalidProblemError):
             ReturnBefore(allowances, 0.9)
     both = [ReturnBefore((allowance,), 0.9), ReturnBefore((allowance,), 0.8)]
-    with pytest.raises(InvalidProblemError, match="several criteria limit the run"):
+    with pytest.raises(InvalidProblemError, match="several criteria limit the whole run"):
         Explorer(Planner(RMax(), both), FiniteBelief([model]), Walk(model))
     other = ReturnBefore((metres(corridor(4), 5.0),), 0.9)
     with pytest.raises(InvalidProblemError, match=r"shape \(4, 2\), the model has \(3, 2\)"):
