@@ -67,7 +67,7 @@ console.log(JSON.stringify({
 
 
 def lightness(colour: Any) -> float:
-    red, green, blue = ((value / 255) ** 2.2 for value in colour)
+    red, green, blue = ((float(value) / 255) ** 2.2 for value in colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
