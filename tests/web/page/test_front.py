@@ -8,7 +8,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 from playwright.sync_api import expect
 
 from lab.front import TARGET, record
@@ -22,7 +21,6 @@ RUNS = [
     ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
     ("bold", "grid", {**WORLD, "delta": 0.6, "limit": 5}),
 ]
-SIZES = {"desk": (1440, 900), "tablet": (820, 1180), "phone": (390, 844)}
 
 
 def stored() -> list[dict[str, Any]]:
@@ -74,19 +72,6 @@ def test_who_prefers_stillness_is_not_moved(look: Looking) -> None:
     look.page.wait_for_timeout(1000)
     expect(look.find(".player .scrub")).to_have_value("0")
     look.page.emulate_media(reduced_motion="no-preference")
-
-
-@pytest.mark.parametrize("size", [*SIZES])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_is_wider_than_the_window(look: Looking, size: str, theme: Any) -> None:
-    wide, high = SIZES[size]
-    look.page.set_viewport_size({"width": wide, "height": high})
-    look.page.emulate_media(color_scheme=theme)
-    for link, part in (("", ".screen canvas[data-step]"), ("#/calloff", ".calloff-stage canvas")):
-        look.open(link)
-        look.sees(part)
-        expect(look.find("html")).to_have_attribute("data-theme", theme)
-        assert look.page.evaluate("document.documentElement.scrollWidth") <= wide
 
 
 def test_three_doors_lead_on(look: Looking) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from playwright.sync_api import expect
+from tests.web.page.test_views import SIZES
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
@@ -52,6 +54,12 @@ def test_an_exported_file_plays_from_disk_without_a_network(browser: Browser, fo
     page.locator(".scrub").fill(str(trapped))
     expect(page.locator(".flag")).to_have_text(f"Trapped at step {trapped}")
     expect(page.locator(".screen canvas").nth(1)).to_have_attribute("data-step", str(trapped))
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for theme, (wide, high) in itertools.product(themes, SIZES):
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": wide, "height": high})
+        expect(page.locator(".screen canvas").nth(1)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= wide
     assert errors == []
     assert asked == [out.as_uri()]
     context.close()

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import MARGIN, PACKAGE
+from tests.web.page.looking import MARGIN
 
 from homeward.planning.explorer import Explorer
 from homeward.planning.plan import Verdict
@@ -38,7 +38,6 @@ RUNS = [
     ("meadow-paper", "grid", {**WORLD, **PAPER, "delta": 0.8}),
     ("ground-paper", "rover", {**GROUND, **PAPER}),
 ]
-AXE = PACKAGE / "web" / "page" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def steps_of(site: Site, name: str) -> list[dict[str, Any]]:
@@ -578,36 +577,6 @@ def test_the_switch_turns_light_to_dark_and_is_remembered(look: Looking) -> None
     expect(look.find("html")).to_have_attribute("data-theme", "dark")
     look.page.reload()
     expect(look.find("html")).to_have_attribute("data-theme", "dark")
-
-
-VIEWS = {
-    "#/runs": "tr[data-run]",
-    "#/new": ".level",
-    "#/draw": ".examples button:nth-child(3)",
-    "#/calloff": ".calloff-stage canvas",
-    "#/stories": ".story",
-    "#/compare/meadow-safe/meadow-unsafe?step=4": '.why[data-step="4"] .rose',
-    "#/run/meadow-safe?step=4": '.why[data-step="4"] .rose',
-}
-
-
-@pytest.mark.parametrize(("theme", "views"), [("light", [*VIEWS]), ("dark", [*VIEWS])])
-def test_axe_finds_nothing_serious(look: Looking, theme: Any, views: list[str]) -> None:
-    look.page.emulate_media(color_scheme=theme)
-    look.open()
-    look.page.evaluate(AXE.read_text())
-    for link in views:
-        look.page.evaluate("(link) => { location.hash = link; }", link)
-        look.sees(VIEWS[link])
-        expect(look.find("h1")).to_have_count(1)
-        found = look.page.evaluate("() => axe.run({ resultTypes: ['violations'] })")
-        serious = {
-            (violation["id"], node["html"])
-            for violation in found["violations"]
-            if violation["impact"] in ("serious", "critical")
-            for node in violation["nodes"]
-        }
-        assert serious == set(), link
 
 
 def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking) -> None:
