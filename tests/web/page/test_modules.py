@@ -68,7 +68,7 @@ console.log(JSON.stringify({
 
 def lightness(colour: Any) -> float:
     red, green, blue = ((float(value) / 255) ** 2.2 for value in colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 def test_colours_tell_heights_by_order_and_marks_from_the_ground(tmp_path: Path) -> None:
