@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,8 +122,10 @@ def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
     _, plan, _ = read(look)
     assert plan is not None
     said = look.find(".said").inner_text()
-    home = int(said.rpartition(" ")[2].rstrip("."))
-    assert said == f"Proven ≥ {int(100 * plan['proven'])}, this draw {home}."
+    home = int(re.findall(r"\d+", said)[1])
+    spread = math.ceil(2.0 * math.sqrt(100 * plan["proven"] * (1.0 - plan["proven"])))
+    proven = f"Proven ≥ {int(100 * plan['proven'])} on average"
+    assert said == f"{proven}, this draw {home}; draws differ by about {spread}."
     assert abs(home - 100 * plan["proven"]) < 15
     expect(look.find(".hundred circle.home")).to_have_count(home)
     expect(look.find(".hundred circle.lost")).to_have_count(100 - home)

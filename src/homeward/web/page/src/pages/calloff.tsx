@@ -93,13 +93,18 @@ class Game {
     const least = hundredths(plan.promised);
     this.said.value = this.average.value
       ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.`
-      : `Proven ≥ ${least}, this draw ${home}.`;
+      : `Proven ≥ ${least} on average, this draw ${home}; draws differ by about ${spread(plan.promised)}.`;
   }
 
   /** Return a real world that the belief holds possible, in which the crater is firm. */
   private firmTruth(): Uint8Array {
     return draw(makeWorld(), 1, TRUTH)[0] as Uint8Array;
   }
+}
+
+/** Return two standard deviations of how many of the ghosts come home. */
+function spread(probability: number): number {
+  return Math.ceil(2 * Math.sqrt(GHOSTS * probability * (1 - probability)));
 }
 
 function count(marks: ArrayLike<number | boolean>): number {
