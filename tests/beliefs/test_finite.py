@@ -385,3 +385,22 @@ def test_what_is_no_sequence_of_worlds_is_refused(worlds: Any) -> None:
 
 def test_a_world_that_is_no_model_is_refused_by_number() -> None:
     refused("world 1 is a str, not a model", [moves(1.0, 1.0, 1.0, 1.0), "world"])
+
+
+@pytest.mark.parametrize("order", [("valley", "camp"), ("camp", "vale")])
+def test_worlds_that_name_their_states_differently_are_refused(order: tuple[str, str]) -> None:
+    worlds = [
+        SparseMDP.from_names({a: {"go": b, "stay": a}, b: {"go": a, "stay": b}})
+        for a, b in (("camp", "valley"), order)
+    ]
+    with pytest.raises(InvalidBeliefError, match=r"state [01] is"):
+        FiniteBelief(worlds)
+
+
+def test_worlds_that_name_their_actions_differently_are_refused() -> None:
+    worlds = [
+        SparseMDP.from_names({"camp": dict.fromkeys(names, "camp")})
+        for names in (("go", "stay"), ("stay", "go"))
+    ]
+    with pytest.raises(InvalidBeliefError, match="action 0 is 'stay' in world 1 but 'go'"):
+        FiniteBelief(worlds)

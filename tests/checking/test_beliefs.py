@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import homeward as hw
 from homeward.beliefs import CorrelatedTerrainBelief, Matern
@@ -327,6 +329,28 @@ class LargeGain(Wrong):
         return 1.1 * float(0.5 * np.log1p(self.variance * weight).sum()), 3.0
 
 
+class SmallSureBlocked(Wrong):
+    """A hundredth too little, where each move works in one of two worlds."""
+
+    moves_work_or_never = True
+
+    def __init__(self, inner: Any = None) -> None:
+        works = np.array([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        worlds = [
+            hw.Moves(DEST, works),
+            hw.Moves(DEST, np.where(DEST[:, :1] == DEST, 1, 1 - works)),
+        ]
+        super().__init__(hw.FiniteBelief(worlds) if inner is None else inner)
+
+    def blocked_probability(self) -> Any:
+        return 0.99 * self.inner.blocked_probability()
+
+
+class SingleCorrection(Wrong):
+    def move_corrections(self, discount: float) -> Any:
+        return super().move_corrections(discount)[0]
+
+
 class NoSample:
     mean = Wrong.mean
     correction = Wrong.correction
@@ -345,6 +369,8 @@ WRONG: list[tuple[Any, str]] = [
     (RandomMean, "mean"),
     (NarrowLimits, "limits"),
     (SmallBlocked, "blocked"),
+    (SmallSureBlocked, "blocked"),
+    (SingleCorrection, "shape"),
     (NotSure, "moves"),
     (Ignoring, "update"),
     (Mutating, "update"),
@@ -385,7 +411,87 @@ def test_an_offence_names_the_action_what_is_claimed_and_what_was_expected() -> 
         hw.check_belief(SmallCorrection(worlds), samples=500)
 
 
-@pytest.mark.parametrize("options", [{"samples": 5}, {"confidence": 1.0}, {"samples": 2.5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"samples": 5},
+        {"confidence": 1.0},
+        {"samples": 2.5},
+        {"seed": "zero"},
+        {"seed": -1},
+        {"observe": 3},
+    ],
+)
 def test_options_that_make_no_sense_are_refused(options: Any) -> None:
-    with pytest.raises(hw.InvalidBeliefError, match="expected"):
+    with pytest.raises(hw.InvalidBeliefError, match=r"expected|outside"):
         hw.check_belief(Wrong(), **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Rise:
+    """A move from 0 to 1 works if a normal rise is at most 1 m; going back always works.
+
+    Attributes
+    ----------
+    mode, variance
+        Mean and variance of the rise, in m and m².
+    gain
+        Factor on the gain of an update; 1 is right.
+    spread
+        Factor on the variance after an update; 1 is right.
+    """
+
+    mode: float = 0.5
+    variance: float = 1.0
+    gain: float = 1.0
+    spread: float = 1.0
+    dest: Any = field(default_factory=lambda: np.array([[0, 1], [1, 0]]))
+
+    def mean(self) -> hw.Moves:
+        works = norm.cdf((1.0 - self.mode) / np.sqrt(self.variance))
+        return hw.Moves(self.dest, np.array([[1.0, works], [1.0, 1.0]]))
+
+    def correction(self) -> Any:
+        return -2.0 * self.mean().success * (1.0 - self.mean().success)
+
+    def sample(self, rng: Any) -> hw.Moves:
+        works = float(rng.normal(self.mode, np.sqrt(self.variance)) <= 1.0)
+        return hw.Moves(self.dest, np.array([[1.0, works], [1.0, 1.0]]))
+
+    def observe(self, rng: Any) -> float:
+        return float(rng.normal(self.mode, np.sqrt(self.variance + 1.0)))
+
+    def update(self, measured: float) -> Rise:
+        right = self.variance / (self.variance + 1.0)
+        mode = self.mode + self.gain * right * (measured - self.mode)
+        return replace(self, mode=mode, variance=self.spread * self.variance * (1.0 - right))
+
+
+def test_a_right_update_of_a_normal_rise_passes() -> None:
+    assert "update" in hw.check_belief(Rise(), observe=Rise.observe).checked
+
+
+@pytest.mark.parametrize("wrong", [{"gain": 2.0}, {"gain": 0.0}, {"spread": 0.3}, {"spread": 2.0}])
+def test_more_samples_find_a_wrong_gain_or_variance_after_an_observation(wrong: Any) -> None:
+    with pytest.raises(hw.InvalidBeliefError, match=r"\[update\] .*the mean after predicted"):
+        hw.check_belief(Rise(**wrong), observe=Rise.observe)
+
+
+class Certain(Wrong):
+    """Claims that a move always works, which never works in one of 200 worlds."""
+
+    def __init__(self, inner: Any = None) -> None:
+        worlds = [hw.Moves(DEST, np.full((3, 2), 1.0)), hw.Moves(DEST, SURE[1].success)]
+        super().__init__(
+            hw.FiniteBelief(worlds, np.array([0.995, 0.005])) if inner is None else inner
+        )
+
+    def mean(self) -> Any:
+        return hw.Moves(DEST, np.ones((3, 2)))
+
+
+def test_no_message_expects_an_interval_that_has_the_mean_it_refutes() -> None:
+    with pytest.raises(hw.InvalidBeliefError, match=r"mean\(\) has 1; expected") as refused:
+        hw.check_belief(Certain(), samples=3000)
+    told = re.findall(r"has ([\d.]+); expected probability ([\d.]+) ± ([\d.]+)", str(refused.value))
+    assert all(abs(float(claim) - float(mean)) > float(half) for claim, mean, half in told)

@@ -83,3 +83,8 @@ def test_an_observation_that_the_belief_excludes_is_refused() -> None:
     certain = hw.FiniteBelief([MODEL.with_success(np.ones((2, 2)))])
     with pytest.raises(hw.InvalidProblemError, match=r"\[impossible\] act\(1\)"):
         hw.check_world(Wrong, certain)
+
+
+def test_a_world_instead_of_a_function_that_makes_it_is_refused() -> None:
+    with pytest.raises(hw.InvalidProblemError, match="a function without arguments that returns"):
+        hw.check_world(hw.ModelWorld(MODEL), BELIEF)  # type: ignore[arg-type]

@@ -82,6 +82,36 @@ def test_no_report_raises_anything_but_a_refusal(
         assert mission.run.manifest.steps == before
 
 
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        ({"position": "²,3"}, "position"),
+        ({"position": [0, 0], "tried": "³"}, "format"),
+        ({"position": [0, 0], "moved": True, "used": [10**400]}, "format"),
+        ({"id": "\ud800"}, "format"),
+    ],
+)
+def test_characters_and_numbers_that_python_cannot_convert_are_refused(
+    missions: dict[str, Mission], report: Any, code: str
+) -> None:
+    with pytest.raises(ReportError) as refused:
+        missions["rover"].observe(report)
+    assert refused.value.code == code
+
+
+def test_measurements_again_under_another_id_are_told_apart_from_a_report_without_one(
+    missions: dict[str, Mission],
+) -> None:
+    mission = missions["rover"]
+    row, column = mission.status()["position"]
+    heights = [{"row": row, "column": column, "height": 1.25, "error": 3.0}]
+    mission.observe({"id": "first", "heights": heights})
+    with pytest.raises(ReportError, match="send it with the id of that report"):
+        mission.observe({"id": "second", "heights": heights})
+    with pytest.raises(ReportError, match="give it an id"):
+        mission.observe({"heights": heights})
+
+
 @settings(max_examples=150, deadline=None, database=None)
 @given(
     data=st.binary(max_size=60)

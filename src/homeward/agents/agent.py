@@ -112,10 +112,10 @@ class AgentLoop(Loop):
         began = time.perf_counter()
         answer = self.agent.act(self.belief, state, rng)
         seconds = time.perf_counter() - began
-        if isinstance(answer, str):
-            self.end = self._checked_end(answer)
-            return None
         model = self.belief.mean()
+        if isinstance(answer, str):
+            self.end = self._checked_end(answer, model, state)
+            return None
         action = self._checked_action(answer, model, state)
         if self._remembering is not None:
             self.held = Held(remaining=0.0, memory=self._checked_memory(self._remembering.memory()))
@@ -130,8 +130,7 @@ class AgentLoop(Loop):
 
     def _checked_action(self, answer: Any, model: Model, state: int) -> int:
         """Return the chosen action; raise if it is impossible."""
-        named = model.state_names[state] if model.state_names else f"state {state}"
-        said = f"agent {self.name} chose {answer!r} in {named}, in step {self.steps + 1}"
+        said = self._said(answer, model, state)
         is_index = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
         if not (is_index and 0 <= answer < model.actions):
             raise InvalidInputError(
@@ -141,14 +140,18 @@ class AgentLoop(Loop):
             raise InvalidInputError(f"{said}: that action can't be chosen there")
         return int(answer)
 
-    def _checked_end(self, answer: str) -> End:
+    def _checked_end(self, answer: str, model: Model, state: int) -> End:
         try:
             return End(answer)
         except ValueError:
-            codes = ", ".join(End)
             raise InvalidInputError(
-                f"agent {self.name} ended the run with {answer!r}: expected one of {codes}"
+                f"{self._said(answer, model, state)}: expected an action from 0 to "
+                f"{model.actions - 1}, or an End: {', '.join(End)}"
             ) from None
+
+    def _said(self, answer: Any, model: Model, state: int) -> str:
+        where = f"{model.state_name(state)}, in step {self.steps + 1}"
+        return f"agent {self.name} chose {answer!r} in {where}"
 
     def _checked_memory(self, memory: Any) -> Any:
         """Return a memory as it is read from a record; raise if it can't be recorded."""

@@ -102,6 +102,10 @@ class FiniteBelief:
                 and (world.dest != first.dest).any()
             ):
                 raise error(f"world {i} and world 0 have different destinations")
+            for part in ("state", "action"):
+                _check_names(
+                    part, i, getattr(world, f"{part}_names"), getattr(first, f"{part}_names")
+                )
             if (np.isfinite(world.reward) != np.isfinite(first.reward)).any():
                 raise error(f"world {i} and world 0 differ in the actions that can be chosen")
         count, shape = len(worlds), (first.states, first.actions)
@@ -302,3 +306,17 @@ def _chance(world: Model, state: int, action: int, next_state: int | None) -> fl
     entries = row[row > 0.0]
     missing = fsum([1.0, *-entries])
     return missing if missing > EPSILON * len(entries) else 0.0
+
+
+def _check_names(
+    part: str, world: int, names: Sequence[str] | None, first: Sequence[str] | None
+) -> None:
+    """Raise if a world numbers its named states or actions otherwise than world 0."""
+    if names is None or first is None or names == first:
+        return
+    for k, (name, expected) in enumerate(zip(names, first, strict=True)):
+        if name != expected:
+            raise InvalidBeliefError(
+                f"{part} {k} is {name!r} in world {world} but {expected!r} in world 0: list the "
+                f"same {part}s in the same order in all worlds"
+            )

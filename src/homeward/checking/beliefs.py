@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.arrays import number, place
+from homeward.arrays import index, number, place
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.protocol import (
@@ -74,6 +74,9 @@ def check_belief(
         raise error(f"the confidence is {confidence:g}, expected 0 < confidence < 1")
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 100:
         raise error(f"samples is {samples!r}, expected a whole number of 100 or more")
+    index(seed, 2**63, "the seed", error)
+    if observe is not None and not callable(observe):
+        raise error(f"observe is {observe!r}, expected a function of the belief and a generator")
     said = Findings(type(belief).__name__, samples, confidence)
     lacks = [name for name in ("mean", "correction", "update", "sample") if not _has(belief, name)]
     if lacks:
@@ -169,6 +172,8 @@ def _check_mean(claims: Claims, drawn: Drawn, said: Findings) -> None:
         s, a, t = entries.where(k)
         to = f" to {claims.model.state_name(t)}"
         told = f"probability {mean[k]:.6g} ± {half[k]:.2g} (mean of the draws)"
+        if low[k] - half[k] <= mean[k] <= high[k] + half[k]:  # the other test is the sharper one
+            told = f"probability {mean[k]:.6g} (mean of {count:,} draws, too far from it)"
         said.add("mean", claims.at(s, a) + to, told, f"mean() has {entries.chance[k]:.6g}")
     said.checked["mean"] = None
 
@@ -248,9 +253,15 @@ def _check_moves(belief: Any, claims: Claims, drawn: Drawn, said: Findings) -> N
         blocked = _array(belief.blocked_probability(), "blocked_probability()", claims.model, said)
         if blocked is not None:
             _check_blocked(claims, blocked, success, said)
+            if sure and not bounded:
+                _check_sure_blocked(claims, blocked, 1.0 - p, said)
     if isinstance(belief, MoveBelief):
         for discount in DISCOUNTS:
             given = belief.move_corrections(discount)
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                name, told = f"move_corrections({discount:g})", "a pair (returning, exploring)"
+                said.add("shape", name, told, f"a {type(given).__name__}")
+                return
             names = [f"move_corrections({discount:g})[{k}]" for k in (0, 1)]
             pair = [_array(x, n, claims.model, said) for x, n in zip(given, names, strict=True)]
             stretch = (1.0 - discount) / (1.0 - discount + discount * success)
@@ -293,6 +304,17 @@ def _check_blocked(
         told = f"{mean[s, a]:.6g} or more (fraction of the draws)"
         said.add("blocked", claims.at(s, a), told, f"blocked_probability() is {blocked[s, a]:.6g}")
     said.checked["blocked probability"] = None
+
+
+def _check_sure_blocked(
+    claims: Claims, blocked: FloatArray, expected: FloatArray, said: Findings
+) -> None:
+    """Report blocked probabilities below the value implied by the mean model."""
+    expected = np.where(claims.changes, expected, 0.0)
+    for k in _worst((blocked < expected - ROUNDING).ravel(), (expected - blocked).ravel()):
+        s, a = divmod(k, blocked.shape[1])
+        told = f"{expected[s, a]:.6g} or more, as each move always or never works"
+        said.add("blocked", claims.at(s, a), told, f"blocked_probability() is {blocked[s, a]:.6g}")
 
 
 def _check_worlds(belief: Any, claims: Claims, said: Findings) -> None:

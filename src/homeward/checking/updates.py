@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 MIXING_TOLERANCE = 1e-7
 """Largest difference between the prior mean and the mixed posterior means."""
 
-PREDICTED = 400
-"""Number of predicted observations after which a belief is updated."""
+MIN_PREDICTED = 400
+"""Least number of predicted observations; it is the number of drawn worlds if that is more."""
 
 MAX_PAIRS = 12
 """Largest number of state-actions whose updates are checked: those with the most doubt."""
@@ -53,7 +53,7 @@ def check_updates(
     mean = belief.mean()
     before = fingerprint(belief)
     if observe is not None:
-        _check_predicted(belief, mean, said, observe, np.random.default_rng(seed))
+        _check_predicted(belief, mean, drawn, said, observe, seed)
         if fingerprint(belief) != before:
             told = "a new belief, and the old one as it was"
             said.add("update", "update()", told, "update changed the belief itself")
@@ -80,27 +80,35 @@ def check_updates(
 
 
 def _check_predicted(
-    belief: Any, mean: Model, said: Findings, observe: Callable[..., Any], rng: np.random.Generator
+    belief: Any, mean: Model, drawn: Drawn, said: Findings, observe: Callable[..., Any], seed: int
 ) -> None:
     """Report if posterior means, averaged over predicted observations, are not the prior mean."""
-    rows, posterior = _dense(mean).ravel(), []
-    for _ in range(PREDICTED):
+    rng, entries = np.random.default_rng(seed), drawn.entries
+    found = np.zeros((max(MIN_PREDICTED, len(drawn.chance)), len(entries.chance)))
+    for n in range(len(found)):
         after = belief.update(observe(belief, rng))
         if not _is_belief(after, mean, said):
             return
-        posterior.append(_dense(after.mean()).ravel())
-    found = np.array(posterior)
-    if (found == rows).all() and bool((np.abs(belief.correction()) > ROUNDING).any()):
+        found[n] = _chances(after.mean(), drawn)
+    if (found == entries.chance).all() and bool((np.abs(belief.correction()) > ROUNDING).any()):
         told = "a belief that learns something from one of them"
-        said.add("update", f"update() after {PREDICTED} observations", told, "the same means")
+        said.add("update", f"update() after {len(found)} observations", told, "the same means")
     half = slack(found, said.log_odds(found.shape[1]), 1.0)
-    excess = np.abs(found.mean(axis=0) - rows) - half
+    excess = np.abs(found.mean(axis=0) - entries.chance) - half
     if excess.max() > 0.0:
         k = int(np.argmax(excess))
-        s, a = divmod(k // mean.states, mean.actions)
-        told = f"{rows[k]:.6g} ± {half[k]:.2g}, the mean before"
+        s, a, t = entries.where(k)
+        told = f"{entries.chance[k]:.6g} ± {half[k]:.2g}, the mean before"
         given = f"{found.mean(axis=0)[k]:.6g}, the mean after predicted observations"
-        said.add("update", f"{_at(mean, s, a)} to {mean.state_name(k % mean.states)}", told, given)
+        said.add("update", f"{_at(mean, s, a)} to {mean.state_name(t)}", told, given)
+
+
+def _chances(model: Model, drawn: Drawn) -> FloatArray:
+    """Return the probabilities that a model has of the entries of the mean model."""
+    if isinstance(model, Moves):
+        return entries_of(model).chance
+    found: FloatArray = _dense(model)[drawn.entries.row, drawn.entries.target]
+    return found
 
 
 def _broken(belief: Any, mean: Model, s: int, a: int) -> str | None:
@@ -208,10 +216,7 @@ def _check_bayes(
             found = f"{mixed.flat[worst]:.6g}, the mean of the means after each outcome"
             said.add("update", f"{where}, of {_at(mean, s, a)}", expected, found)
     for t, after in afters:
-        posterior = entries_of(after.mean())
-        rows = _dense(after.mean())[entries.row, entries.target]
-        if isinstance(mean, Moves):
-            rows = posterior.chance
+        rows = _chances(after.mean(), drawn)
         values = likely[t][:, None] * (drawn.chance - rows)
         half = slack(values, said.log_odds(len(afters) * values.shape[1] * 13), 2.0)
         wrong = np.abs(values.mean(axis=0)) > half

@@ -42,6 +42,11 @@ def check_world(
     error = InvalidProblemError
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise error(f"steps is {steps!r}, expected a whole number of 1 or more")
+    if not callable(make):
+        raise error(
+            f"make is a {type(make).__name__}, expected a function without arguments that returns "
+            "the world, such as lambda: MyWorld(seed=0)"
+        )
     world = make()
     said = Findings(type(world).__name__, steps, 1.0 - 1e-12)
     for name in ("state", "ended", "look", "act"):

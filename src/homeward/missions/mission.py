@@ -237,10 +237,13 @@ class Mission:
                 f"the id {envelope.id!r} is that of another report, step {step}: choose another id",
             )
         if envelope.fingerprint is not None and envelope.fingerprint in self._prints:
+            advice = "to send a report again, give it an id"
+            if envelope.id is not None:
+                advice = "if this is that report again, send it with the id of that report"
             raise ReportError(
                 Fault.REPEATED,
                 "these measurements were recorded before, in step "
-                f"{self._prints[envelope.fingerprint]}; to send a report again, give it an id",
+                f"{self._prints[envelope.fingerprint]}; {advice}",
             )
         if envelope.id is None and self._last is not None and self._last[0] == envelope.digest:
             raise ReportError(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -117,6 +117,10 @@ def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
             name = need(name, (str, int), "the id", "text")
             if not 0 < len(str(name)) <= MAX_ID_LETTERS:
                 raise InvalidInputError(f"the id must have 1 to {MAX_ID_LETTERS} characters")
+            try:
+                str(name).encode()
+            except UnicodeEncodeError as cause:
+                raise InvalidInputError(f"the id can't be written as UTF-8: {cause}") from cause
         moved = report.get("moved", False)
         if not isinstance(moved, bool):
             raise InvalidInputError(f"moved is {moved!r}, expected true or false")
@@ -148,7 +152,7 @@ def _action(given: Any, vehicle: Vehicle) -> int | None:
         lowered = [name.lower() for name in names]
         if given.strip().lower() in lowered:
             return lowered.index(given.strip().lower())
-        if not given.strip().isdigit() or len(given) > 9:
+        if not given.strip().isdecimal() or len(given) > 9:
             raise InvalidInputError(
                 f"tried is {given[:40]!r}, expected one of {', '.join(names) or 'the numbers'}"
             )
@@ -166,8 +170,8 @@ def _used(given: Any, *, moved: bool) -> tuple[float, ...]:
         raise InvalidInputError("used is for a vehicle that was moved: what actions use is known")
     for value in need(given, list, "used", "a list of numbers"):
         need(value, (int, float), "used", "a list of numbers")
-        if not 0.0 <= value < math.inf:
-            raise InvalidInputError(f"used is {value:g}, expected 0 or more")
+        if not 0.0 <= value <= sys.float_info.max:
+            raise InvalidInputError(f"used is {str(value)[:40]}, expected a finite number from 0")
     return tuple(float(value) for value in given)
 
 

@@ -110,7 +110,7 @@ def cell_of(position: Any, shape: tuple[int, int]) -> int:
     expected = "[row, column], counted from 0"
     if isinstance(position, str):
         parts: Any = position.split(",")
-        if len(parts) != 2 or not all(p.strip().isdigit() and len(p) < 10 for p in parts):
+        if len(parts) != 2 or not all(p.strip().isdecimal() and len(p) < 10 for p in parts):
             raise InvalidInputError(f"the position is {position[:40]!r}, expected ROW,COL")
         position = [int(part) for part in parts]
     need(position, list, "the position", expected)
