@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 import homeward as hw
 from homeward.worlds import Source, from_gymnasium
+from homeward.worlds import gymnasium_table as worlds_table
 
 PLANNER = hw.Planner(hw.RMax(), [hw.ReturnHome(0.95)])
 
@@ -120,6 +121,41 @@ def test_an_environment_that_can_not_be_copied_is_counted() -> None:
     table = from_gymnasium(Bound(), state=cell_of)
     assert table.source is Source.COUNTED
     assert len(table.keys) == table.env.pit + 1
+
+
+class Trap(gymnasium.Env[Any, Any]):
+    """Six cells in a row; a step to the right falls into a pit with probability .1."""
+
+    observation_space = spaces.Discrete(7)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.cell = 0
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        falls = self.np_random.random() < 0.1 and action == 1
+        self.cell = 6 if falls else min(5, max(0, self.cell + 2 * int(action) - 1))
+        return self.cell, 0.0, falls, False, {}
+
+
+def test_an_effect_that_few_tries_did_not_show_is_not_impossible() -> None:
+    table = from_gymnasium(Trap(), tries=4, seeds=(13,))
+    assert max(map(len, table.counts)) == 1  # no try fell, so every row has one effect
+    assert table.source is Source.COUNTED
+    model = table.belief().mean()
+    assert isinstance(model, hw.SparseMDP)
+    assert np.allclose(model.transitions[[0, 1]].sum(axis=1), 5.0 / 6.0)
+    assert explored(table).belief.visited.sum() == 1  # it does not dare to move
+
+
+def test_an_action_that_was_never_tried_counts_as_lost() -> None:
+    found = worlds_table._count(Trap(), None, 0, 100)
+    del found.counts[0, 1]
+    rows = found.rows(found.keys, 2)
+    assert rows[2 * found.keys.index(0) + 1] == {-1: 1}
+    assert rows[2 * found.keys.index(6) + 1] == {found.keys.index(6): 1}
 
 
 def test_a_discrete_world_needs_no_conversion() -> None:

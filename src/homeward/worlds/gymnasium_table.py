@@ -4,13 +4,15 @@
 model is exact.
 
 *probed*: copies of the environment are stepped. From every state that is found, each action is
-tried several times with different random numbers, and every time it had the same effect. The model
-is deterministic.
+tried twice, with the same effect, and draws no random number from ``np_random``. The model is
+deterministic.
 
-*counted*: the same, but some actions had different effects; or the environment can't be copied,
-and episodes of random actions were counted. The model is only estimated, so its belief is
-Dirichlet: 1 plus its count for every outcome that was counted. An outcome that was never counted
-is impossible under that belief.
+*counted*: the same, but some actions draw random numbers or had different effects, and were tried
+more often; or the environment can't be copied, and episodes of random actions were counted. The
+model is only estimated, so the belief about a random row is Dirichlet: 1 plus its count for every
+outcome that was counted, and 1 for an outcome that was not. The latter counts as the end of the
+process, from which nothing comes home: n tries that all had one effect leave it 1/(n + 2). An
+action that was never tried ends the process.
 
 Several seeds give several worlds, if the environment draws its map from the seed. The explorer
 does not know which one it is in, and learns it from transitions and from what the environment
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 MAX_STATES = 20_000
 """Default limit of the number of states."""
 
+TRIES = 100
+"""Default number of tries of an action that draws random numbers."""
+
 COUNTED_STEPS = 20_000
 """Number of random actions that are counted in an environment that can't be copied."""
 
@@ -65,7 +70,7 @@ class Source(StrEnum):
 
 SOURCES = {
     Source.TABLE: "read from its table P, so it is exact",
-    Source.PROBED: "probed: each action was tried in each state, always with the same effect",
+    Source.PROBED: "probed: each action was tried in each state, and nothing was random",
     Source.COUNTED: "counted: effects are random, and their probabilities are estimated",
 }
 
@@ -89,9 +94,11 @@ class GymnasiumTable:
         Key of each state: the observation, or what `state` returned.
     final : frozenset
         Keys of the states in which an episode ends.
-    counts : list of dict
+    counts : [S·A] tuple of Counter
         For ``counted``, how often each state-action led to each state: ``counts[s·A + a][t]``, with
         −1 for the end of the process.
+    certain : frozenset of int
+        For ``counted``, the rows s·A + a whose effect is not random.
     views : tuple of dict
         For each world, what the environment shows in each state.
     """
@@ -103,6 +110,7 @@ class GymnasiumTable:
     keys: tuple[Key, ...]
     final: frozenset[Key]
     counts: tuple[Counter[int], ...] = ()
+    certain: frozenset[int] = frozenset()
     views: tuple[Mapping[int, Any], ...] = ()
     state: Callable[[Any], Key] | None = None
 
@@ -121,14 +129,16 @@ class GymnasiumTable:
             belief = FiniteBelief(self.models, self.weights)
             return belief.as_moves() or belief
         model = self.models[0]
-        width = max(map(len, self.counts))
+        width = 1 + max(map(len, self.counts))
         shape = (model.states, model.actions)
         outcomes = np.tile(np.arange(model.states)[:, None, None], (1, model.actions, width))
         outcomes = outcomes.reshape(-1, width)
         alpha = np.zeros((len(self.counts), width))
         for row, counted in enumerate(self.counts):
-            for o, (target, count) in enumerate(sorted(counted.items())):
-                outcomes[row, o], alpha[row, o] = target, 1.0 + count if len(counted) > 1 else 1.0
+            is_certain = row in self.certain
+            expected = counted if is_certain else {END: 0} | counted
+            for o, (target, count) in enumerate(sorted(expected.items())):
+                outcomes[row, o], alpha[row, o] = target, 1.0 if is_certain else 1.0 + count
         return DirichletBelief(
             outcomes.reshape(*shape, width),
             alpha,
@@ -156,7 +166,7 @@ def from_gymnasium(
     *,
     state: Callable[[Any], Key] | None = None,
     seeds: Iterable[int] = (0,),
-    tries: int = 4,
+    tries: int = TRIES,
     rewards: bool = False,
     action_names: Iterable[str] | None = None,
     max_states: int = MAX_STATES,
@@ -173,7 +183,8 @@ def from_gymnasium(
     seeds : iterable of int
         Seeds of the worlds that are possible. With one, the world is known.
     tries : int
-        How often each action is tried in each state; twice if it draws no random numbers.
+        How often each action is tried in each state if it draws random numbers; twice otherwise.
+        The more tries, the less is left for outcomes that were not seen.
     rewards : bool
         Whether the model has the environment's mean rewards. Without, only exploration counts.
     action_names : iterable of str, optional
@@ -200,8 +211,7 @@ def from_gymnasium(
     else:
         _check_space(env, state)
         found = [_probe(env, state, seed, tries, max_states) for seed in chosen]
-        sure = all(len(seen) == 1 for one in found for seen in one.counts.values())
-        sure = sure and not any(one.by_chance for one in found)
+        sure = not any(one.random or one.by_chance for one in found)
         source = Source.PROBED if sure else Source.COUNTED
     if source is Source.COUNTED and len(found) > 1:
         raise error(
@@ -219,6 +229,8 @@ def from_gymnasium(
         distinct.setdefault(same, (one, model, []))[2].append(1)
     worlds = list(distinct.values())
     numbers = {key: s for s, key in enumerate(keys)}
+    actions, (one, *_) = int(env.action_space.n), worlds[0]
+    is_counted = source is Source.COUNTED
     return GymnasiumTable(
         env,
         tuple(model for _, model, _ in worlds),
@@ -226,7 +238,8 @@ def from_gymnasium(
         source,
         keys,
         frozenset(key for one in found for key in one.final),
-        worlds[0][0].rows(keys, int(env.action_space.n)) if source is Source.COUNTED else (),
+        one.rows(keys, actions) if is_counted else (),
+        one.certain_rows(keys, actions) if is_counted else frozenset(),
         tuple({numbers[key]: view for key, view in one.views.items()} for one, *_ in worlds),
         state,
     )
@@ -236,7 +249,7 @@ def from_gymnasium(
 class _Found:
     """What was found of one world: how often each (key, action) led to each key, None for the end.
 
-    `weight` is used instead of counts if probabilities are known.
+    From a table, `counts` has probabilities.
     """
 
     keys: tuple[Key, ...]
@@ -244,17 +257,28 @@ class _Found:
     reward: dict[tuple[Key, int], float]
     final: frozenset[Key]
     views: dict[Key, Any]
+    random: frozenset[tuple[Key, int]] = frozenset()  # (key, action) whose effect is random
     by_chance: bool = False  # whether actions were drawn, so that some may never have been tried
 
     def rows(self, keys: tuple[Key, ...], actions: int) -> tuple[Counter[int], ...]:
-        """Return the counts of each row s·A + a by state number; a row without counts stays."""
+        """Return the counts of each row s·A + a by state number.
+
+        Final states stay, and so do states that this world does not have. An action that was never
+        tried ends the process.
+        """
         numbers = {key: s for s, key in enumerate(keys)} | {None: END}
         rows = []
         for key in keys:
             for a in range(actions):
-                counted = self.counts.get((key, a), {key: 1})
+                untried: Key = None if key in self.views else key
+                counted = self.counts.get((key, a), {untried: 1})
                 rows.append(Counter({numbers[k]: n for k, n in counted.items()}))
         return tuple(rows)
+
+    def certain_rows(self, keys: tuple[Key, ...], actions: int) -> frozenset[int]:
+        """Return the rows s·A + a whose effect is not random."""
+        pairs = enumerate((key, a) for key in keys for a in range(actions))
+        return frozenset(row for row, at in pairs if at not in self.random)
 
     def model(
         self,
@@ -348,10 +372,15 @@ class _Tally:
         self.counts: dict[tuple[Key, int], Counter[Key]] = {}
         self.paid: dict[tuple[Key, int], float] = {}
         self.ends: dict[tuple[Key, int], Counter[Key]] = {}
+        self.random: set[tuple[Key, int]] = set()
 
-    def add(self, at: tuple[Key, int], after: Key, reward: float, *, done: bool) -> None:
-        """Count a transition."""
+    def add(
+        self, at: tuple[Key, int], after: Key, reward: float, *, done: bool, drew: bool
+    ) -> None:
+        """Count a transition; `drew` says whether it drew a random number."""
         self.keys[after] = None
+        if drew:
+            self.random.add(at)
         self.counts.setdefault(at, Counter())[after] += 1
         self.paid[at] = self.paid.get(at, 0.0) + reward
         if done:
@@ -376,7 +405,10 @@ class _Tally:
                     self.counts[at][None] += count
         counts = {at: +counted for at, counted in self.counts.items()}
         reward = {at: paid / sum(self.counts[at].values()) for at, paid in self.paid.items()}
-        return _Found(tuple(self.keys), counts, reward, final, self.views, by_chance)
+        random = self.random.union(at for at, counted in counts.items() if len(counted) > 1)
+        return _Found(
+            tuple(self.keys), counts, reward, final, self.views, frozenset(random), by_chance
+        )
 
 
 def _probe(
@@ -399,12 +431,13 @@ def _probe(
                 there.unwrapped.np_random, before = rng, rng.bit_generator.state
                 seen, reward, done, _, _ = there.step(first + action)
                 after = key_of(there, seen, state)
-                tally.add((key, action), after, float(reward), done=bool(done))
+                drew = rng.bit_generator.state != before
+                tally.add((key, action), after, float(reward), done=bool(done), drew=drew)
                 if not done and after not in tally.views:
                     tally.views[after] = digest(seen)
                     waiting.append((after, there))
-                if turn and rng.bit_generator.state == before:
-                    break  # no random number was drawn
+                if turn and len(tally.counts[key, action]) == 1 and not drew:
+                    break
     return tally.found(by_chance=False)
 
 
@@ -429,9 +462,11 @@ def _count(env: Any, state: Callable[[Any], Key] | None, seed: int, max_states: 
             tally.views.setdefault(here, digest(seen))
             tally.keys[here] = None
         action = int(rng.integers(env.action_space.n))
+        before = env.unwrapped.np_random.bit_generator.state
         seen, reward, done, _, _ = env.step(first + action)
+        drew = env.unwrapped.np_random.bit_generator.state != before
         after = key_of(env, seen, state)
-        tally.add((here, action), after, float(reward), done=bool(done))
+        tally.add((here, action), after, float(reward), done=bool(done), drew=drew)
         if not done:
             tally.views.setdefault(after, digest(seen))
         here = None if done else after
