@@ -55,7 +55,7 @@ def planner(connection: Any, root: Path) -> None:
     """Plan until one is told to stop."""
     while True:
         name, _ = connection.recv()
-        if name == "why":
+        if name in ("why", "timeline"):
             stopped = connection.poll(20.0)
             connection.send(
                 ("refused", (Refusal.RESTARTING, "ask again")) if stopped else ("done", "planned")
@@ -76,6 +76,28 @@ def test_what_is_quickly_told_does_not_wait_for_a_plan(tmp_path: Path) -> None:
         assert time.monotonic() - began < 5.0
         with pytest.raises(RefusalError, match="ask again"):
             await plan
+        one.close()
+
+    asyncio.run(scene())
+
+
+def test_a_plan_does_not_wait_for_the_events_of_a_run(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = Worker(tmp_path, planner)
+        assert await one.ask("hello", (), 20.0) == "hello"
+        events = asyncio.create_task(one.ask("timeline", (), 30.0))
+        await asyncio.sleep(0.2)
+        plan = asyncio.create_task(one.ask("why", (), 30.0))
+        with pytest.raises(RefusalError, match="ask again"):
+            await events
+        later = asyncio.create_task(one.ask("timeline", (), 30.0))
+        await asyncio.sleep(0.2)
+        assert not plan.done()  # events do not interrupt a plan
+        for interrupted in (plan, later):  # each time the more urgent one passes
+            assert await one.ask("fields", (), 10.0) == "fields"
+            with pytest.raises(RefusalError, match="ask again"):
+                await interrupted
+            await asyncio.sleep(0.2)
         one.close()
 
     asyncio.run(scene())

@@ -2,10 +2,10 @@
 
 All requests about a run go to the same process, which caches the run; a new run goes to the process
 with the fewest runs, so that the two runs of a pair are computed side by side. If a process dies or
-exceeds its time limit, a new one replaces it, and the client gets an error. Any other request
-interrupts a request for a plan or for ghosts; its client should ask again, and the process caches
-the plans so far. If the system allows it, processes are forked from a process that has imported the
-modules, so that they start quickly.
+exceeds its time limit, a new one replaces it, and the client gets an error. Most requests interrupt
+a request for a plan or for ghosts, and all interrupt one for the events of a run (`PATIENCE`); the
+client should ask again, and the process caches the plans so far. If the system allows it, processes
+are forked from a process that has imported the modules, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ PROCESSES = 2
 LIMIT = 120.0
 """Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
 
-INTERRUPTIBLE = ("why", "ghosts")
-"""The requests that other requests interrupt."""
+PATIENCE = {"why": 1, "ghosts": 1, "timeline": 2}
+"""Requests that others interrupt: those with a smaller number, which is 0 for all others."""
 
+YIELD_SECONDS = 0.005  # for which a request lets a more urgent one pass
 MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -76,6 +77,7 @@ class Worker:
         self._turn = asyncio.Lock()
         self._sending = threading.Lock()  # two threads write to the connection
         self._doing = ""  # name of the current request
+        self._waiting: Counter[int] = Counter()  # requests that wait, by their patience
         self._closing = False
         self._thread = ThreadPoolExecutor(1, "viewer")
 
@@ -90,15 +92,27 @@ class Worker:
 
         `limit` is in seconds.
         """
-        if self._doing in INTERRUPTIBLE and name not in INTERRUPTIBLE:
-            self._doing = ""
-            await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
-        async with self._turn:
+        patience = PATIENCE.get(name, 0)
+        self._waiting[patience] += 1
+        try:
+            if PATIENCE.get(self._doing, 0) > patience:
+                self._doing = ""
+                await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
+            await self._turn.acquire()
+            while any(self._waiting[less] for less in range(patience)):  # they go first
+                self._turn.release()
+                await asyncio.sleep(YIELD_SECONDS)
+                await self._turn.acquire()
+        finally:
+            self._waiting[patience] -= 1
+        try:
             if gone is not None and await gone():
                 raise Refusal.INVALID("the client disconnected")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
+        finally:
+            self._turn.release()
 
     def _interrupt(self) -> None:
         """Interrupt the current request."""

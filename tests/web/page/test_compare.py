@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
     from tests.web.page.looking import Looking, Site
 
 WORLD = {"size": 8, "seed": 5, "walls": 0.15}
@@ -37,6 +38,21 @@ def test_maps_of_one_shape_share_a_view(look: Looking) -> None:
     look.page.get_by_role("button", name="Zoom in").nth(1).click()
     look.page.wait_for_url("**view=**")
     assert views_of(look.page.url).keys() == {"view"}
+
+
+def test_a_line_that_comes_later_is_drawn_beside_the_others(look: Looking) -> None:
+    """As in a live comparison, where the second run has no steps at first."""
+    held: list[Route] = []
+    look.page.route("**/runs/bold/records*", lambda route: held.append(route))
+    look.open("#/compare/meadow-safe/bold?step=3")
+    look.painted(3, map_=0)
+    known = look.find(".plot").nth(1)
+    expect(known.locator(".u-over")).to_have_count(1)
+    expect(known.locator(".plot-values > span")).to_have_count(1)
+    for route in held:
+        route.continue_()
+    expect(known.locator(".plot-values > span")).to_have_count(2)
+    expect(known.locator(".u-over")).to_have_count(1)
 
 
 def test_maps_of_different_shapes_have_views_of_their_own(look: Looking) -> None:

@@ -153,3 +153,20 @@ def test_the_link_that_is_copied_is_that_of_the_view(look: Looking) -> None:
     look.button("Copy a link to this view").click()
     look.sees('[role="status"] .message', "copied")
     assert look.page.evaluate("navigator.clipboard.readText()") == link
+
+
+def test_arrows_in_a_table_that_scrolls_move_the_table(look: Looking) -> None:
+    look.page.set_viewport_size({"width": 390, "height": 844})
+    look.open("#/run/walk?step=3")
+    look.explained(3)
+    look.find(".why .numbers summary").click()
+    table = look.find(".why .numbers .scroll")
+    table.focus()
+    look.page.keyboard.press("ArrowRight")
+    look.page.wait_for_function(
+        "() => document.querySelector('.why .numbers .scroll').scrollLeft > 0"
+    )
+    expect(look.find(".scrub")).to_have_value("3")
+    look.find(".scrub").focus()
+    look.page.keyboard.press("ArrowRight")
+    expect(look.find(".scrub")).to_have_value("4")

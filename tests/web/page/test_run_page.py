@@ -146,6 +146,13 @@ def test_a_recorded_run_is_called_off_at_a_step(look: Looking, site: Site) -> No
     look.page.close()
 
 
+def test_a_level_of_the_whole_run_is_not_told_as_that_of_a_plan(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    why = look.explained(3)
+    expect(why).to_contain_text("return to row 6, column 6, over the whole run")
+    expect(look.find(".plot").first).to_contain_text("whole run")
+
+
 def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> None:
     look.open("#/run/ground?step=8&layer=slope")
     canvas = look.painted(8, "slope")
