@@ -25,6 +25,22 @@ class Wrong(hw.ModelWorld):
         super().__init__(MODEL)
 
 
+class Noisy(Wrong):
+    def look(self) -> Any:
+        return self._rng.normal()
+
+
+class Deaf(hw.FiniteBelief):
+    """A belief that learns nothing from a noisy look."""
+
+    def update(self, observation: Any) -> Any:
+        return self if isinstance(observation, float) else super().update(observation)
+
+
+def test_a_sensor_may_draw_noise_at_each_look() -> None:
+    hw.check_world(Noisy, Deaf([MODEL]))
+
+
 class Unrepeatable(Wrong):
     def __init__(self) -> None:
         super().__init__()
@@ -53,6 +69,12 @@ class Lost(Wrong):
         return hw.Visit(1)
 
 
+class Restless(Wrong):
+    def look(self) -> Any:
+        self.state = 1 - self.state
+        return hw.Visit(self.state)
+
+
 class Silent(Wrong):
     def act(self, action: Any) -> Any:
         super().act(action)
@@ -70,6 +92,7 @@ class Nothing:
         (Impossible, "world"),
         (Ended, "world"),
         (Lost, "world"),
+        (Restless, "world"),
         (Silent, "world"),
         (Nothing, "protocol"),
     ],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from homeward.missions import Mission
 
 GRID = {"size": 8, "walls": 0.15, "seed": 4, "delta": 0.9}
-ROVER = {"rows": 200, "columns": 200, "sensor_range": 29.0, "error": 0.01}
+ROVER = {"terrain": "mars", "rows": 200, "columns": 200, "sensor_range": 29.0, "error": 0.01}
 HEIGHTS = "heights"
 
 

@@ -254,6 +254,8 @@ def test_a_mission_is_not_a_run(mission: Mission, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "config", "said"),
     [
+        ("rover", None, "terrain is missing: .*your own terrain.*--terrain"),
+        ("rover", {"rows": 200, "columns": 200}, "terrain is missing"),
         ("rover", {"seed": 3}, "seed is for simulated worlds"),
         ("rover", {"truth": "prior"}, "truth is for simulated worlds"),
         ("rover", {"limit": 5}, "limit is for simulated worlds"),
@@ -264,7 +266,7 @@ def test_a_mission_is_not_a_run(mission: Mission, tmp_path: Path) -> None:
     ],
 )
 def test_what_only_a_simulated_world_needs_is_refused_by_name(
-    kind: str, config: dict[str, Any], said: str, tmp_path: Path
+    kind: str, config: dict[str, Any] | None, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInputError, match=said):
         Mission.start(tmp_path / "m", kind, config)

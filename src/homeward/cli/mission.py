@@ -42,7 +42,7 @@ def start_command(name: str) -> Any:
     from homeward.runs.kind import find_kind
 
     kind = find_kind(name)
-    unused = kind.vehicle_class().unused_keys
+    vehicle = kind.vehicle_class()
 
     def start(
         settings: dict[str, Any],
@@ -67,9 +67,17 @@ def start_command(name: str) -> Any:
         f"{about}\n\n"
         "The options are those of homeward run, without what only a simulated world needs.\n\n"
         f"Example: homeward mission start {name} missions/first"
+        + "".join(f" --{key} FILE" for key in vehicle.needed_keys)
     )
     why = "is of a simulated world only; in a mission the vehicle reports what happens"
-    return make_command(start, kind.config, name, summary=summary, without=unused, why_without=why)
+    return make_command(
+        start,
+        kind.config,
+        name,
+        summary=summary,
+        without=vehicle.unused_keys,
+        why_without=why,
+    )
 
 
 class MissionGroup(TyperGroup):
@@ -129,6 +137,10 @@ def observe(
         list[float] | None,
         typer.Option(help="With --moved: what it used of each limit (--distance, --energy)."),
     ] = None,
+    sure: Annotated[
+        bool,
+        typer.Option("--sure", help="Take heights that are far from what is believed."),
+    ] = False,
     name: Annotated[
         str | None, typer.Option("--id", help="Id of the report: sent again, it counts once.")
     ] = None,
@@ -153,8 +165,7 @@ def observe(
     """
     given: dict[str, Any] = {"position": position, "tried": tried, "used": used, "id": name}
     given = {key: v for key, v in {**given, "time": at}.items() if v is not None and v != []}
-    if moved:
-        given["moved"] = True
+    given |= {key: True for key, is_set in (("moved", moved), ("sure", sure)) if is_set}
     with answering(as_json=as_json):
         mission = _open(directory)
         if file is None and not given:

@@ -44,7 +44,7 @@ class Fault(StrEnum):
     POSITION = "position"  # the position is off the map, blocked, or can't be read
     NOT_ADVISED = "not_advised"  # the advised action can't lead to this position
     TOO_RISKY = "too_risky"  # the action was not advised and would break a promise
-    MEASUREMENT = "measurement"  # a measurement is off the map, not finite, or can't be read
+    MEASUREMENT = "measurement"  # off the map, not readable, or far from what is believed
     IMPOSSIBLE = "impossible"  # it contradicts what is known for certain
     REPEATED = "repeated"  # it was recorded before
     CLOCK = "clock"  # its time is before that of an earlier report

@@ -149,6 +149,11 @@ class Run:
             raise InvalidInputError(
                 "algorithm is paper, whose promise is for a single plan; a mission needs rate"
             )
+        for key in vehicle.needed_keys:
+            if key not in complete.model_fields_set:
+                raise InvalidInputError(
+                    f"{key} is missing: a mission needs your own {key}, such as --{key} FILE"
+                )
         complete = vehicle.settled(complete)
         vehicle(complete)
         run._write(kind, known.version, complete, MISSION_FORMAT, relative)

@@ -29,6 +29,9 @@ class Vehicle(ABC):
     unused_keys: ClassVar[tuple[str, ...]] = ("seed", "limit")
     """Keys of the configuration that only a simulated world needs."""
 
+    needed_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys whose defaults are for simulated worlds: a mission must give them."""
+
     report_keys: ClassVar[tuple[str, ...]] = ()
     """Keys of a report that hold what was measured."""
 

@@ -51,7 +51,7 @@ def test_cells_and_map_coordinates_are_the_same_place(config: dict[str, Any]) ->
     other = {"x": x, "y": y, "height": 1.5, "variance": 0.25}
     for given in (one, other, [3, 4, 1.5, 0.5]):
         found = vehicle.measured({"heights": [given]})
-        assert [part.tolist() for part in found] == [[state], [1.5], [0.25]]
+        assert [part.tolist() for part in found[:3]] == [[state], [1.5], [0.25]]
 
 
 def test_a_patch_is_read_at_the_centres_of_cells(config: dict[str, Any], tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_patch_is_read_at_the_centres_of_cells(config: dict[str, Any], tmp_pat
     heights = np.arange(54.0).reshape(9, 6)  # 3 x 2 cells of 3 x 3 pixels
     heights[1, 1] = np.nan
     patch = write(tmp_path / "patch.tif", heights, np.full((9, 6), 1e-3), place=fine)
-    assert mission.observe_file(patch)[0]["status"] == "look"
+    assert mission.observe_file(patch, sure=True)[0]["status"] == "look"
     after = measured(mission)
     cells = np.flatnonzero(after.variance != before.variance)
     expected = {
@@ -207,3 +207,20 @@ def test_a_changed_terrain_is_noticed(config: dict[str, Any], tmp_path: Path) ->
     write(Path(config["terrain"]), np.zeros((SIDE, SIDE)))
     with pytest.raises(InvalidFileError):
         Mission.open(mission.run.directory).next()
+
+
+def test_a_height_far_from_what_is_believed_is_refused_unless_it_is_sure(
+    config: dict[str, Any], tmp_path: Path
+) -> None:
+    mission = Mission.start(tmp_path / "m", "rover", config)
+    mission.observe({"heights": [[6, 6, 1.8, 0.01]]})
+    wild = {"heights": [[6, 7, 1.9, 0.01], [7, 7, 900.0, 0.001]]}
+    told = r"row 7, column 7 is 900 m, expected 2.1 ± 0.1 m.*\"sure\": true.*--sure"
+    with pytest.raises(ReportError, match=told) as caught:
+        mission.observe(wild)
+    assert caught.value.code is Fault.MEASUREMENT
+    assert mission.status()["steps"] == 0
+    with pytest.raises(ReportError, match="sure is 1, expected true or false"):
+        mission.observe({**wild, "sure": 1})
+    assert mission.observe({**wild, "sure": True})["status"] == "look"
+    assert measured(Mission.open(mission.run.directory)).height[7 * SIDE + 7] > 899.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
-from homeward.beliefs.heights import Heights
+from homeward.beliefs.heights import Heights, SlopeBelief
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.files import refusing
 from homeward.kinds.rover.kind import NO_DATA, cells_of, pinned_config, setup_of
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief, Transition
-    from homeward.beliefs.heights import SlopeBelief
     from homeward.kinds.rover.config import RoverConfig
     from homeward.planning.remote import HeldWay
 
@@ -53,6 +52,7 @@ NUMBERS = ("height", "error", "variance", "x", "y")
 PLACES = (("row", "column"), ("x", "y"))
 FORM = '{"row", "column", "height", "error"}, or with "x" and "y"'
 MAX_HEIGHT = 1e6  # m
+MAX_DEVIATIONS = 8.0  # of a height from what is believed, unless the report is sure
 MIN_VARIANCE, MAX_VARIANCE = 1e-24, 1e24  # m²
 
 
@@ -62,13 +62,15 @@ class Measured(NamedTuple):
     cells: IntArray  # [n] ascending
     heights: FloatArray  # [n] m
     variances: FloatArray  # [n] m²
+    sure: bool = False  # whether heights far from what is believed are taken
 
 
 class RoverVehicle(Vehicle):
     """A rover on terrain. A position is [row, column], {"x", "y"} on the map, or either as text."""
 
     unused_keys: ClassVar = ("seed", "limit", "truth", "film")
-    report_keys: ClassVar = ("heights",)
+    needed_keys: ClassVar = ("terrain",)
+    report_keys: ClassVar = ("heights", "sure")
     suffixes: ClassVar = (".csv", ".tif", ".tiff")
 
     def __init__(self, config: RoverConfig) -> None:
@@ -146,7 +148,11 @@ class RoverVehicle(Vehicle):
     def measured(self, report: Mapping[str, Any]) -> Measured:
         """Return the measured heights of a report."""
         given = need(report.get("heights", []), list, "heights", f"a list of {FORM}")
-        return self._together([(f"height {n}", one) for n, one in enumerate(given, start=1)])
+        sure = report.get("sure", False)
+        if not isinstance(sure, bool):
+            raise InvalidInputError(f"sure is {sure!r}, expected true or false")
+        found = self._together([(f"height {n}", one) for n, one in enumerate(given, start=1)])
+        return found._replace(sure=sure)
 
     def _together(self, given: Sequence[tuple[str, Any]]) -> Measured:
         """Return measurements as arrays; each one is given with its name for messages."""
@@ -197,13 +203,26 @@ class RoverVehicle(Vehicle):
 
     def fingerprint(self, measured: Measured) -> str | None:
         """Return a digest of the measurements."""
-        return Digest.of(tuple(measured)).digest if len(measured.cells) else None
+        return Digest.of(tuple(measured[:3])).digest if len(measured.cells) else None
 
     def observation(
         self, measured: Measured, moved: Transition | None, state: int, belief: Belief
     ) -> Heights:
-        """Return the measured heights and the move before them."""
-        return Heights(*measured, moved=moved)
+        """Return the measured heights and the move before them; raise at a gross error."""
+        cells, heights, variances, sure = measured
+        if len(cells) and not sure:
+            assert isinstance(belief, SlopeBelief)
+            mean, deviation = belief.height[cells], np.sqrt(belief.variance[cells] + variances)
+            away = np.abs(heights - mean) / deviation
+            k = int(away.argmax())
+            if away[k] > MAX_DEVIATIONS:
+                row, column = divmod(int(cells[k]), belief.shape[1])
+                raise InvalidInputError(
+                    f"the height of row {row}, column {column} is {heights[k]:g} m, expected "
+                    f"{mean[k]:g} ± {deviation[k]:.2g} m: check it and its unit; to record it all "
+                    'the same, add "sure": true to the report (--sure)'
+                )
+        return Heights(cells, heights, variances, moved=moved)
 
     def read(self, path: Path) -> dict[str, Any]:
         """Return the measurements in a CSV file or a GeoTIFF patch."""
