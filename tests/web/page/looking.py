@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(str(homeward.__file__)).parent
 STATIC = PACKAGE / "web" / "static"
-PATIENCE = 30_000.0
+PATIENCE = 60_000.0
 """Milliseconds that something may take on a busy machine."""
 
 expect.set_options(timeout=PATIENCE)
