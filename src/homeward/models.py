@@ -6,7 +6,7 @@ In both, an action with reward −inf can't be chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -137,7 +137,13 @@ class SparseMDP:
         return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
 
     @classmethod
-    def from_dense(cls, transitions: ArrayLike, reward: ArrayLike | None = None) -> SparseMDP:
+    def from_dense(
+        cls,
+        transitions: ArrayLike,
+        reward: ArrayLike | None = None,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> SparseMDP:
         """Return the model with these transition probabilities [S, A, S] and rewards [S, A]."""
         try:
             dense = np.asarray(transitions, dtype=np.float64)
@@ -146,7 +152,9 @@ class SparseMDP:
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidModelError(f"the transitions have shape {dense.shape}, expected [S, A, S]")
         rows = dense.reshape(-1, dense.shape[2])
-        return cls(csr_array(rows), rewards(reward, dense.shape[:2], InvalidModelError))
+        paid = rewards(reward, dense.shape[:2], InvalidModelError)
+        labels: Any = state_names, action_names
+        return cls(csr_array(rows), paid, *labels)
 
     @classmethod
     def from_names(
@@ -177,6 +185,11 @@ class SparseMDP:
                 a = actions[action]
                 gain[s, a] = 0.0
                 targets = {outcome: 1.0} if isinstance(outcome, str) else outcome
+                if not isinstance(targets, Mapping):
+                    raise error(
+                        f"action {action!r} in state {state!r} leads to {outcome!r}, expected a "
+                        "state, or a mapping of states to probabilities"
+                    )
                 for target, probability in targets.items():
                     if target not in states:
                         raise error(

@@ -404,3 +404,8 @@ def test_worlds_that_name_their_actions_differently_are_refused() -> None:
     ]
     with pytest.raises(InvalidBeliefError, match="action 0 is 'stay' in world 1 but 'go'"):
         FiniteBelief(worlds)
+
+
+def test_weights_may_be_a_list() -> None:
+    model = SparseMDP.from_dense([[[1.0]]])
+    assert FiniteBelief([model, model], weights=[0.5, 1.5]).weights.tolist() == [0.25, 0.75]

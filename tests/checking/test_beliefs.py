@@ -137,6 +137,16 @@ class Wrong:
         return self.inner.sample(rng)
 
 
+class Mute(Wrong):
+    def update(self, observation: Any) -> Any:
+        return None
+
+
+def test_an_offence_is_listed_once() -> None:
+    with pytest.raises(hw.InvalidBeliefError, match=r"\(1 offence\):\n.* a NoneType; expected a"):
+        hw.check_belief(Mute(), samples=100)
+
+
 @dataclass(frozen=True, eq=False)
 class SmallCorrection(hw.FiniteBelief):
     """Its correction is too small by 1 %; the claims are those of a finite belief."""

@@ -135,3 +135,8 @@ def test_notebooks_are_kept_without_outputs(path: Path) -> None:
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert code
     assert not any(cell["outputs"] or cell["execution_count"] for cell in code)
+
+
+def test_the_guide_to_refusals_explains_every_end() -> None:
+    guide = (DOCS / "how-to/refusals.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)) == set(homeward.End)

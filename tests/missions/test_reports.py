@@ -144,6 +144,8 @@ def test_no_file_raises_anything_but_a_refusal(
         ("row,column,height,error\n1,2,nan,4", "row 2 is nan, expected a finite number"),
         ("row,column,height,error\n1,2,3,-4", "the error of row 2 is -4"),
         ("row,column,height,error\n1,2,3,0", "the error of row 2 is 0"),
+        ("row,column,height,error\n1,2,3,1e200", "1e+200, expected a number from 1e-12 to 1e+12"),
+        ("row,column,height,variance\n1,2,3,1e99", "1e+99, expected a number from 1e-24 to 1e+24"),
         ("row,column,height,error\n1,2,3", "row 2 has 3 cells, the first row has 4"),
         ("row,column,height,error\n1,2,3,4\n\n1,2,3,4", "row 4 is in row 1, column 2 of the map"),
         ("row,column,height,error\n999,2,3,4", "row 2: row 999, column 2 is off the map"),

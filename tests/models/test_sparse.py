@@ -85,6 +85,14 @@ def test_a_row_above_one_by_rounding_is_let_pass() -> None:
     assert SparseMDP.from_dense([[[1.0 + 1e-12]]]).states == 1
 
 
+def test_a_dense_model_takes_names_like_a_sparse_one() -> None:
+    cube = [[[0.0, 1.0]], [[1.0, 0.0]]]
+    model = SparseMDP.from_dense(cube, state_names=["hut", "camp"], action_names=("walk",))
+    assert (model.state_name(1), model.action_name(0)) == ("camp", "walk")
+    with pytest.raises(InvalidModelError, match="1 state names for 2 states"):
+        SparseMDP.from_dense(cube, state_names=["hut"])
+
+
 def test_a_row_below_one_is_let_pass() -> None:
     assert SparseMDP.from_dense([[[0.4]]]).row(0, 0).tolist() == [0.4]
 
@@ -161,6 +169,12 @@ def test_rewards_are_given_by_name() -> None:
 def test_a_name_that_leads_nowhere_is_refused_by_name() -> None:
     with pytest.raises(InvalidModelError, match="'walk' in state 'camp' leads to 'lake', which is"):
         SparseMDP.from_names({"camp": {"walk": "lake"}})
+
+
+@pytest.mark.parametrize("outcome", [None, 3, ["camp"], {"camp": None}])
+def test_what_leads_nowhere_is_refused_by_name(outcome: Any) -> None:
+    with pytest.raises(InvalidModelError, match=r"'camp'.* (None|3|\['camp'\]), expected"):
+        SparseMDP.from_names({"camp": {"walk": outcome}})
 
 
 @pytest.mark.parametrize("key", [("lake", "walk"), ("camp", "swim")])

@@ -300,3 +300,54 @@ def test_steps_models_and_beliefs_are_printed_as_one_line() -> None:
         counted = counted.update(Transition(0, 0, 1))
     told = "DirichletBelief: 3 observations, 2 states (2 visited), 2 actions."
     assert str(counted) == told
+
+
+ROOM = corridor(3)
+PARTS = {
+    "planner": Planner(RMax(), [ReturnHome(0.9)]),
+    "belief": FiniteBelief([ROOM]),
+    "world": Walk(ROOM),
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"planner": None}, "planner is None, expected a Planner"),
+        ({"belief": None}, "belief is None, expected a belief such as FiniteBelief"),
+        ({"belief": ROOM}, "belief is a Moves, expected a belief .*, with mean, update"),
+        ({"world": None}, "world is None, expected a world"),
+        ({"world": Walk}, "world is the class Walk, expected a world"),
+        ({"planner": PARTS["belief"], "belief": PARTS["planner"]}, "planner is a FiniteBelief"),
+        ({"belief": PARTS["world"], "world": PARTS["belief"]}, "belief is a Walk"),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused_by_name(wrong: Any, said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        Explorer(**{**PARTS, **wrong})
+
+
+class Astray(Walk):
+    """A world whose states are none of the belief, although its answers are."""
+
+    def look(self) -> Visit:
+        return Visit(0)
+
+    def act(self, action: int) -> Any:
+        seen = super().act(action)
+        self.state = 7
+        return seen
+
+
+def test_a_state_that_the_belief_does_not_have_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="the state of the world is 'hut', expected a"):
+        explorer(Astray(ROOM, state="hut"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidProblemError, match=r"the state of the world is 9, outside 0..2"):
+        explorer(Astray(ROOM, state=9))
+    with pytest.raises(InvalidProblemError, match=r"the state of the world is 7, outside 0..2"):
+        list(explorer(Astray(ROOM), ReturnHome(0.9)).explore(5))
+
+
+def test_a_limit_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="the limit is 'a', expected a number"):
+        list(explorer(Walk(ROOM), ReturnHome(0.9)).explore("a"))  # type: ignore[arg-type]

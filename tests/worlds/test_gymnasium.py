@@ -222,3 +222,9 @@ for name in ("homeward/Rover-v0", "homeward/HeightGrid-v0"):
     check_env(gymnasium.make(globals().get("prefix", "") + name).unwrapped, skip_render_check=True)
 """
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+@pytest.mark.parametrize("seeds", [3, None])
+def test_seeds_that_are_not_a_list_are_refused(seeds: Any) -> None:
+    with pytest.raises(hw.InvalidProblemError, match=rf"seeds is {seeds}, expected a list"):
+        from_gymnasium(Room(), state=cell_of, seeds=seeds)

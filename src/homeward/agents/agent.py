@@ -108,7 +108,7 @@ class AgentLoop(Loop):
         """Let the agent act once and return the step; if it ends the run, return None."""
         if self._remembering is not None and self.steps:
             self._remembering.remember(self.held.memory)
-        state, rng = self.world.state, self._rng(self.steps + 1)
+        state, rng = self.here, self._rng(self.steps + 1)
         began = time.perf_counter()
         answer = self.agent.act(self.belief, state, rng)
         seconds = time.perf_counter() - began
@@ -123,7 +123,7 @@ class AgentLoop(Loop):
         observation = self.world.act(action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        return Step(self.steps, self.plan, observation, self.world.state, self.held, seconds)
+        return Step(self.steps, self.plan, observation, self.here, self.held, seconds)
 
     def _rng(self, step: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(STREAM, step)))

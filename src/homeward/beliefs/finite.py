@@ -38,6 +38,7 @@ from homeward.models import Moves, SparseMDP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
     from homeward.arrays import BoolArray, IntArray
@@ -76,6 +77,17 @@ class FiniteBelief:
     visited: BoolArray = unless_given()
     counts: IntArray = unless_given()
     labels: IntArray = unless_given()
+
+    if TYPE_CHECKING:  # lists are accepted, and stored as arrays
+
+        def __init__(
+            self,
+            worlds: Sequence[Model],
+            weights: ArrayLike | None = None,
+            visited: ArrayLike | None = None,
+            counts: ArrayLike | None = None,
+            labels: ArrayLike | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError

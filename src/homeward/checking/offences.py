@@ -104,8 +104,10 @@ class Findings:
         return math.log(2.0 * 12.0 * max(1, tests) / (1.0 - self.confidence))
 
     def add(self, code: str, where: str, expected: str, found: str) -> None:
-        """Report an offence."""
-        self.offences.append(Offence(code, where, expected, found))
+        """Report an offence, once."""
+        offence = Offence(code, where, expected, found)
+        if offence not in self.offences:
+            self.offences.append(offence)
 
     def finish(self, error: type[InvalidInputError]) -> CheckReport:
         """Return the report; raise `error` with all offences if there are any."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import gymnasium
 import numpy as np
 
+from homeward.arrays import index
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
 
     def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Try a move; return the observation, reward, terminated, truncated and info."""
-        reward, done = self._act(int(action))
+        given = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
+        count = self.world.moves.actions
+        reward, done = self._act(index(given, count, "the action", InvalidProblemError))
         seen, info = self._shown()
         return seen, reward, done, False, info
 

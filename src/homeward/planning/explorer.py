@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from homeward.errors import InfeasibleError
+from homeward.arrays import index, number
+from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.html import card
 from homeward.words import why_ended
 
@@ -109,6 +110,26 @@ class Step:
         return f"Step {self.number}: {done}, then {plan.state_name(self.state)}."
 
 
+PARTS = {
+    "planner": ("a Planner", ("plan", "criteria")),
+    "belief": ("a belief such as FiniteBelief", ("mean", "update")),
+    "world": ("a world such as ModelWorld", ("state", "ended", "look", "act")),
+}
+"""What each argument of a loop is, and the members that it needs."""
+
+
+def check_parts(*parts: object) -> None:
+    """Raise if the planner, the belief or the world is something else."""
+    for part, (name, (expected, members)) in zip(parts, PARTS.items(), strict=True):
+        lacks = [member for member in members if not hasattr(part, member)]
+        if lacks or isinstance(part, type):
+            what = f"a {type(part).__name__}" if part is not None else "None"
+            what = f"the class {part.__name__}" if isinstance(part, type) else what
+            raise InvalidProblemError(
+                f"{name} is {what}, expected {expected}, with {', '.join(members)}"
+            )
+
+
 class Loop(ABC):
     """The loop of plan, act, observe and update, until there is a reason to end.
 
@@ -122,10 +143,12 @@ class Loop(ABC):
     acts_again = False
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
+        check_parts(planner, belief, world)
         self.planner = planner
         self.world = world
-        self.start = world.state
         self.belief: Belief = belief.update(world.look())
+        self._states = self.belief.mean().states
+        self.start = self.here
         self.strict = strict
         self.plan: Any = None  # the last plan, or its warm start
         self.end: End | None = None
@@ -133,11 +156,17 @@ class Loop(ABC):
         self.held: Held | None = None
         self.decision: Decision | None = None
 
+    @property
+    def here(self) -> int:
+        """The state of the world; raises unless it is one of the belief."""
+        return index(self.world.state, self._states, "the state of the world", InvalidProblemError)
+
     def explore(self, limit: int) -> Iterator[Step]:
         """Yield each step after it is taken, until the run ends or has `limit` steps.
 
         To continue after the limit, call again with a higher limit.
         """
+        number(limit, "the limit", InvalidProblemError)
         if self.end is End.STEPS:
             self.end = None
         while self.end is None:
@@ -202,6 +231,7 @@ class Explorer(Loop):
         from homeward.planning.guide import Guide
         from homeward.planning.move_form import belief_of_run
 
+        check_parts(planner, belief, world)
         belief = belief_of_run(belief, planner.criteria)
         super().__init__(planner, belief, world, strict=strict)
         self.guide = Guide(planner, self.start, floor)
@@ -213,7 +243,7 @@ class Explorer(Loop):
         began = time.perf_counter()
         decision, self.advised = self.advised, None
         if decision is None:
-            decision = self.guide.decide(self.belief, self.world.state, self.held)
+            decision = self.guide.decide(self.belief, self.here, self.held)
         seconds = time.perf_counter() - began
         self.decision = decision
         if decision.plan is None:
@@ -222,14 +252,13 @@ class Explorer(Loop):
                 raise InfeasibleError(self.why())
             return None
         self.plan = decision.plan
-        before, action = self.world.state, decision.plan.action
+        before, action = self.here, decision.plan.action
         observation = self.world.act(action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        self.held = decision.held
+        state, self.held = self.here, decision.held
         if self.guide.is_limited:
-            self.held = self.guide.attempted(self.held, before, action, self.world.state)
+            self.held = self.guide.attempted(self.held, before, action, state)
         if self.guide.relearns:
             self.held = self.guide.after(self.belief, self.held, observation)
-        state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)

@@ -58,11 +58,11 @@ class PaperExplorer(Loop):
         observation = self.world.act(plan.action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        return Step(self.steps, plan, observation, self.world.state, seconds=seconds)
+        return Step(self.steps, plan, observation, self.here, seconds=seconds)
 
     def _wanted(self) -> Plan | None:
         """Return the next plan; set `end` if there is nothing worth doing."""
-        state = self.world.state
+        state = self.here
         for criterion in self._sets if self.steps else ():  # the planner refuses such a start
             model = self.belief.mean()
             usable = np.isfinite(model.reward[state])
@@ -91,7 +91,7 @@ class PaperExplorer(Loop):
 
     def count_fruitless(self, infeasible: bool) -> None:
         """Count consecutive infeasible plans in states that already had one since the last news."""
-        state = self.world.state
+        state = self.here
         if not infeasible:
             self._fruitless, self._met, self._learned = 0, frozenset(), None
             return

@@ -199,6 +199,8 @@ def from_gymnasium(
     """
     error = InvalidProblemError
     first_action(env)
+    if not hasattr(seeds, "__iter__"):
+        raise error(f"seeds is {seeds!r}, expected a list of whole numbers, such as [0]")
     chosen = [index(seed, 2**31, "a seed", error) for seed in seeds]
     if not chosen:
         raise error("the list of seeds is empty")

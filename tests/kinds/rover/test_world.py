@@ -219,6 +219,14 @@ def test_an_action_that_is_none_is_refused(action: Any) -> None:
         Rover(plain(), np.zeros(12), 0).act(action)
 
 
+@pytest.mark.parametrize("action", [9, "NN", None, 1.5, np.array([1, 2])])
+def test_an_environment_refuses_what_is_not_an_action(action: Any) -> None:
+    env = RoverEnv()
+    with pytest.raises(InvalidProblemError, match=r"the action is .*(8|outside)"):
+        env.step(action)
+    env.step(np.array(1))  # type: ignore[arg-type]
+
+
 def test_an_error_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidProblemError, match="the error's variance is -1"):
         true_heights(np.zeros((2, 2)), -1.0, 0)

@@ -187,8 +187,12 @@ class RoverVehicle(Vehicle):
         deviation = _number(given[spread[0]], f"the {spread[0]} of {what}")
         variance = deviation if spread == ["variance"] else deviation * deviation
         if not (deviation > 0.0 and MIN_VARIANCE <= variance <= MAX_VARIANCE):
+            least, most = MIN_VARIANCE, MAX_VARIANCE
+            if spread == ["error"]:
+                least, most = math.sqrt(least), math.sqrt(most)
             raise InvalidInputError(
-                f"the {spread[0]} of {what} is {deviation:g}, expected a number above 0"
+                f"the {spread[0]} of {what} is {deviation:g}, expected a number from {least:g} "
+                f"to {most:g}"
             )
         position: Any = {"x": given["x"], "y": given["y"]} if place == ("x", "y") else None
         if position is None:
