@@ -123,9 +123,9 @@ def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
     assert plan is not None
     said = look.find(".said").inner_text()
     home = int(re.findall(r"\d+", said)[1])
-    spread = math.ceil(2.0 * math.sqrt(100 * plan["proven"] * (1.0 - plan["proven"])))
-    proven = f"Proven ≥ {int(100 * plan['proven'])} on average"
-    assert said == f"{proven}, this draw {home}; draws differ by about {spread}."
+    scatter = round(math.sqrt(100 * plan["proven"] * (1.0 - plan["proven"])))
+    proven = f"Proven ≥ {int(100 * plan['proven'])}"
+    assert said == f"{proven}, this draw {home}. Draws scatter by about {scatter}."
     assert abs(home - 100 * plan["proven"]) < 15
     expect(look.find(".hundred circle.home")).to_have_count(home)
     expect(look.find(".hundred circle.lost")).to_have_count(100 - home)

@@ -215,3 +215,9 @@ export function ago(time: string | null): string {
 export function hundredths(probability: number): number {
   return Math.floor(100 * probability + 1e-9);
 }
+
+/** Return by how much the number that comes home differs from draw to draw, in a sentence. */
+export function scatter(probability: number, ghosts: number): string {
+  const deviation = Math.round(Math.sqrt(probability * (1 - probability) * ghosts));
+  return deviation ? ` Draws scatter by about ${deviation}.` : "";
+}

@@ -11,7 +11,7 @@ import type { Plan } from "../calloff/world";
 import { to } from "../link";
 import { Level } from "../parts/level";
 import { dark } from "../parts/theme";
-import { hundredths } from "../words";
+import { hundredths, scatter } from "../words";
 
 const GHOSTS = 100;
 const TRUTH = 7; // seed of the real world, in which "step once" walks
@@ -93,18 +93,13 @@ class Game {
     const least = hundredths(plan.promised);
     this.said.value = this.average.value
       ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.`
-      : `Proven ≥ ${least} on average, this draw ${home}; draws differ by about ${spread(plan.promised)}.`;
+      : `Proven ≥ ${least}, this draw ${home}.${scatter(plan.promised, GHOSTS)}`;
   }
 
   /** Return a real world that the belief holds possible, in which the crater is firm. */
   private firmTruth(): Uint8Array {
     return draw(makeWorld(), 1, TRUTH)[0] as Uint8Array;
   }
-}
-
-/** Return two standard deviations of how many of the ghosts come home. */
-function spread(probability: number): number {
-  return Math.ceil(2 * Math.sqrt(GHOSTS * probability * (1 - probability)));
 }
 
 function count(marks: ArrayLike<number | boolean>): number {

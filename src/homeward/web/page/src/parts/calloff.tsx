@@ -8,7 +8,7 @@ import { Hundred } from "../calloff/hundred";
 import type { Fate } from "../calloff/hundred";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
-import { cellName, hundredths } from "../words";
+import { cellName, hundredths, scatter } from "../words";
 
 export function CallOffPanel({ scene }: { scene: Scene }) {
   const found = useSignal<Ghosts | null>(null);
@@ -65,7 +65,6 @@ function outcome({ path, lost, bound }: Ghosts): string {
   if (!path.length) return "No way home can be proven from here, so there is none to walk.";
   if (path.length === 1) return "This is home.";
   const home = lost.filter((place) => place === null).length;
-  const scatter = Math.round(Math.sqrt(bound * (1 - bound) * lost.length));
-  const note = scatter ? ` Draws scatter by about ${scatter}.` : "";
-  return `Proven ≥ ${hundredths(bound)} of 100; of these ${lost.length}, ${home} came home.${note}`;
+  const said = `Proven ≥ ${hundredths(bound)} of 100; of these ${lost.length}, ${home} came home.`;
+  return said + scatter(bound, lost.length);
 }
