@@ -151,9 +151,11 @@ def test_a_run_goes_to_its_end_and_the_next_follows(tmp_path: Path) -> None:
         assert journal(tmp_path) == [("a", "going"), ("b", "queued")]
         await stands(jobs, "b", "finished")
         assert jobs.status("a") == "finished"
+        async with asyncio.timeout(40):
+            while journal(tmp_path):  # its process ends a little after its record
+                await asyncio.sleep(0.02)
 
     play(tmp_path, scene)
-    assert journal(tmp_path) == []
 
 
 def test_pause_resume_and_cancel(tmp_path: Path) -> None:
