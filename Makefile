@@ -17,7 +17,7 @@ test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.compiling & compiling=$$!; $(BIN)/mypy && wait $$compiling
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile || $(BIN)/pytest --last-failed --last-failed-no-failures none
 
 docs: $(READY)  ## the site, in build/docs/index.html; warnings are errors
 	$(BIN)/sphinx-build -W -n -q --keep-going docs build/docs
