@@ -92,6 +92,14 @@ def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
     return np.where(changes_state(dest), 1.0 - success, 0.0)
 
 
+def returning_correction(dest: IntArray, success: FloatArray) -> FloatArray:
+    """Return −p(1−p) [S, A] for moves that always or never work; `success` is p or lower."""
+    returning = success - 1.0
+    returning *= success  # in place: maps are large
+    np.copyto(returning, 0.0, where=~changes_state(dest))
+    return returning
+
+
 def moves_corrections(
     dest: IntArray, low: FloatArray, high: FloatArray, discount: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -102,13 +110,10 @@ def moves_corrections(
     −low(1 − p) − (1 − γ)(1 − low)p is at least −(1 − low)(low + (1 − γ)·high), which is returned.
     With γ = 0, `exploring` is Theorem 2's correction.
     """
-    changes = changes_state(dest)
-    returning = low - 1.0
-    returning *= low  # in place: maps are large
-    np.copyto(returning, 0.0, where=~changes)
+    returning = returning_correction(dest, low)
     if low is high:
         return returning, (2.0 - discount) * returning
-    exploring = np.where(changes, (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
+    exploring = np.where(changes_state(dest), (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
     return returning, np.where(low == high, (2.0 - discount) * returning, exploring)
 
 

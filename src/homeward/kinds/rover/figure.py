@@ -90,6 +90,9 @@ LAYOUT = Layout(
 PIXELS = 800
 """A map is smoothed up to about this many pixels along its longer side."""
 
+BAND = 64
+"""Rows of a map that are coloured at a time, which saves memory."""
+
 OBSTACLE_PIXELS = 2000
 """Obstacles are drawn with up to about twice this many pixels along the longer side."""
 
@@ -365,7 +368,9 @@ def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
     left, right, bottom, top = _extent(panel.cells)  # rows may go north, columns west
     high, wide = (side / times for side in panel.cells.size)
     down, across = math.copysign(high, top - bottom), math.copysign(wide, right - left)
-    return colours_of(height, 1.0 - vagueness, _shade(height, down, across), span)
+    layers = height, 1.0 - vagueness, _shade(height, down, across)
+    parts = (np.array_split(layer, 1 + len(height) // BAND) for layer in layers)
+    return np.concatenate([colours_of(*part, span) for part in zip(*parts, strict=True)])
 
 
 def colours_of(

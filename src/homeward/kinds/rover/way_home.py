@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.beliefs import corrections_of
-from homeward.beliefs.corrections import Correction
+from homeward.beliefs.corrections import returning_correction
 from homeward.beliefs.heights import SlopeBelief
 from homeward.errors import InvalidInputError
 from homeward.files import replace_file
@@ -64,11 +63,11 @@ def ways_home(
     If the run or the return is limited, the `held` ways are returned, which keep the limits.
     """
     model = belief.mean()
-    corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
+    correction = returning_correction(model.dest, model.success)
     probability, ways = np.ones(len(belief.height)), []
     homes = homes_of(config, start, belief.shape[1])
     for home in homes:
-        found = solve_return(model, corrections.returning, np.array(home))
+        found = solve_return(model, correction, np.array(home))
         probability = np.minimum(probability, found.value)
         if found.value[state] > 0.0:
             way = [state]
