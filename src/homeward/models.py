@@ -34,8 +34,30 @@ if TYPE_CHECKING:
 EPSILON = float(np.finfo(np.float64).eps)
 
 
+class Named:
+    """Base of the models: the names of states and actions."""
+
+    __slots__ = ()
+
+    reward: FloatArray
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        states, actions = self.reward.shape
+        return f"{type(self).__name__}: {states} states, {actions} actions."
+
+    def state_name(self, state: int) -> str:
+        """Return the name of a state, or "state 3" if the model has no names."""
+        return f"state {state}" if self.state_names is None else self.state_names[state]
+
+    def action_name(self, action: int) -> str:
+        """Return the name of an action, or "action 3" if the model has no names."""
+        return f"action {action}" if self.action_names is None else self.action_names[action]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseMDP:
+class SparseMDP(Named):
     """An MDP with A actions in each of S states and sparse transition rows.
 
     Row s·A + a has the probabilities of the next state. If a row sums to less than 1, the process
@@ -104,17 +126,6 @@ class SparseMDP:
     def actions(self) -> int:
         """The number of actions, A."""
         return int(self.transitions.shape[0]) // self.states
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}: {self.states} states, {self.actions} actions."
-
-    def state_name(self, state: int) -> str:
-        """Return the name of a state, or "state 3" if the model has no names."""
-        return _name(self.state_names, state, "state")
-
-    def action_name(self, action: int) -> str:
-        """Return the name of an action, or "action 3" if the model has no names."""
-        return _name(self.action_names, action, "action")
 
     def sparse(self) -> SparseMDP:
         """Return the model itself, which is sparse already."""
@@ -208,7 +219,7 @@ class SparseMDP:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moves:
+class Moves(Named):
     """A graph on which every action either moves to its destination or stays.
 
     It models a robot on terrain: after a failed attempt the robot is where it was.
@@ -262,17 +273,6 @@ class Moves:
         """The number of actions, A."""
         return int(self.dest.shape[1])
 
-    def __str__(self) -> str:
-        return f"{type(self).__name__}: {self.states} states, {self.actions} actions."
-
-    def state_name(self, state: int) -> str:
-        """Return the name of a state, or "state 3" if the model has no names."""
-        return _name(self.state_names, state, "state")
-
-    def action_name(self, action: int) -> str:
-        """Return the name of an action, or "action 3" if the model has no names."""
-        return _name(self.action_names, action, "action")
-
     def with_success(self, success: FloatArray, *, valid: bool = False) -> Moves:
         """Return the graph with these success probabilities [S, A]; both graphs share the memo.
 
@@ -315,11 +315,6 @@ class Moves:
 
 
 Model: TypeAlias = Moves | SparseMDP
-
-
-def _name(names: tuple[str, ...] | None, at: int, what: str) -> str:
-    """Return the name of a state or action; without names, `what` and its number."""
-    return f"{what} {at}" if names is None else names[at]
 
 
 def _check_labels(model: Model) -> None:

@@ -368,9 +368,9 @@ def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
     left, right, bottom, top = _extent(panel.cells)  # rows may go north, columns west
     high, wide = (side / times for side in panel.cells.size)
     down, across = math.copysign(high, top - bottom), math.copysign(wide, right - left)
-    layers = height, 1.0 - vagueness, _shade(height, down, across)
-    parts = (np.array_split(layer, 1 + len(height) // BAND) for layer in layers)
-    return np.concatenate([colours_of(*part, span) for part in zip(*parts, strict=True)])
+    clear, shade = 1.0 - vagueness, _shade(height, down, across)
+    bands = [slice(row, row + BAND) for row in range(0, len(height), BAND)]
+    return np.concatenate([colours_of(height[b], clear[b], shade[b], span) for b in bands])
 
 
 def colours_of(
