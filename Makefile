@@ -5,6 +5,8 @@ READY := $(VENV)/.ready
 
 PAGE := $(shell find src/homeward/web/page -name node_modules -prune -o -type f -print)
 
+unexport PYTHONDONTWRITEBYTECODE  # many processes start, and each would compile everything again
+
 .PHONY: demo serve test docs check bench browser format clean
 
 demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
@@ -13,6 +15,7 @@ demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
 serve: $(READY)  ## the page, with a finished pair of runs to look at
 	$(BIN)/homeward serve runs
 
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

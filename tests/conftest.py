@@ -6,6 +6,7 @@ Test files import from here as ``from tests.conftest import ...``. The referees 
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite that was started in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The suite draws the same examples every time; `--hypothesis-profile=search` looks for new ones.
 settings.register_profile(

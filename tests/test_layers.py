@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "shared",
     ),
     ("models",),
+    ("threads",),
     ("solvers",),
     ("beliefs",),
     ("safety", "bonuses", "worlds", "certificates"),
@@ -50,7 +51,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 STRICTER = {
-    "beliefs": ("errors", "arrays", "models", "shared"),
+    "beliefs": ("errors", "arrays", "models", "shared", "threads"),
     "solvers": ("errors", "arrays", "compiling", "models"),
 }
 """Parts that may not use all that lies below them: what they may, by the start of its name."""

@@ -33,6 +33,7 @@ from scipy.optimize import minimize
 
 from homeward.arrays import indices, number, numbers
 from homeward.errors import InvalidBeliefError
+from homeward.threads import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,9 +199,10 @@ def fit_kernel(
             for length in LENGTHS_IN_CELLS
             for ratio in ratios
         ]
-        losses = [loss(start) for start in starts]
-        first = starts[int(np.argmin(losses))]
-        minimize(loss, first, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
+        with one_thread():
+            losses = [loss(start) for start in starts]
+            first = starts[int(np.argmin(losses))]
+            minimize(loss, first, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
     if best is None:
         raise InvalidBeliefError("no kernel was found under which these heights are possible")
     return replace(best, evaluations=tried)

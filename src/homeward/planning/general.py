@@ -33,7 +33,7 @@ from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.sampled import LOT_SHARE, MIN_LOT
 from homeward.solvers.engines import engine
-from homeward.solvers.threads import on_one_thread
+from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

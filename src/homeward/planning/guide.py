@@ -33,7 +33,7 @@ from homeward.planning.rate import RateSearch
 from homeward.planning.sampled import sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.return_home import home_states, return_name
-from homeward.solvers.threads import on_one_thread
+from homeward.threads import on_one_thread
 from homeward.words import Remainder
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from homeward.safety import AtStep, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.reach import silence_unreachable
-from homeward.solvers.threads import on_one_thread
 from homeward.solvers.tolerances import ROUNDING, met_within
+from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

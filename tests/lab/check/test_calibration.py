@@ -187,10 +187,10 @@ def test_where_the_bound_is_exact_the_promise_is_kept_and_only_just(delta: float
     [
         (GRID, 0.9, 500),
         (GRID, 0.8, 500),
-        (FIELD, 0.98, 6000),
+        (FIELD, 0.98, 3000),
         (FIELD, 0.9, 2000),
         (FIELD, 0.8, 500),
-        (MARS, 0.98, 6000),
+        (MARS, 0.98, 3000),
         (MARS, 0.9, 2000),
     ],
     ids=lambda value: getattr(value, "title", None),

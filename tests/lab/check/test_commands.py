@@ -51,7 +51,7 @@ def test_the_table_names_its_columns() -> None:
 
 
 def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> None:
-    small = ["--worlds", "200", "--plans", "3", "--runs", "2", "--sampled", "1"]
+    small = ["--worlds", "150", "--plans", "2", "--runs", "2", "--sampled", "1"]
     result = CliRunner().invoke(app, ["check", "calibration", *small, "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
@@ -70,7 +70,7 @@ def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> 
         for delta in deltas
         for correction in ("general", "moves")
     }
-    assert all(row["plans"] == 3 and row["worlds"] == 200 for row in answer["rows"])
+    assert all(row["plans"] == 2 and row["worlds"] == 150 for row in answer["rows"])
     assert all(row["99% at least"] <= row["fraction"] for row in answer["rows"])
     assert [(row["belief"], row["δ"], row["recall"], row["runs"]) for row in answer["runs"]] == [
         (belief, delta, rule, 2)

@@ -103,16 +103,17 @@ class HeightMap:
         for n, row in enumerate(rows):
             line = lines[full[0] + n]
             indent, number = len(line) - len(line.lstrip()), full[0] + n + 1
-            for c, character in enumerate(row):
+            others = [(c, letter) for c, letter in enumerate(row) if letter not in known]
+            for c, character in others:
                 at = f"line {number}, column {indent + c + 1}"
-                if character not in known | starts:
+                if character not in starts:
                     raise InvalidFileError(
                         f"{at}: {character!r} is neither a height 1 to {levels}, "
                         f"nor a wall #, nor a start a to {STARTS[levels - 1]}"
                     )
-                if character in starts and start is not None:
+                if start is not None:
                     raise InvalidFileError(f"{at}: a second start {character!r}")
-                start = n * len(rows[0]) + c if character in starts else start
+                start = n * len(rows[0]) + c
             if len(row) != len(rows[0]):
                 raise InvalidFileError(
                     f"line {number}, column {indent + min(len(row), len(rows[0])) + 1}: "
@@ -127,8 +128,11 @@ class HeightMap:
                 f"lines {full[0] + 1} to {full[-1] + 1}: no start; mark one by a letter a to "
                 f"{STARTS[levels - 1]}"
             )
-        heights = np.array([[(known | starts)[c] for c in row] for row in rows])
-        return cls(heights, start, climb)
+        height_of = np.zeros(128, np.int64)
+        for letter, height in (known | starts).items():
+            height_of[ord(letter)] = height
+        letters = np.frombuffer("".join(rows).encode("ascii"), np.uint8)
+        return cls(height_of[letters].reshape(len(rows), -1), start, climb)
 
     @classmethod
     def random(

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
-from homeward.solvers.threads import on_one_thread
+from homeward.threads import on_one_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOVES = Moves(np.zeros((2, 1), int), np.ones((2, 1)))
 
@@ -16,6 +19,13 @@ MOVES = Moves(np.zeros((2, 1), int), np.ones((2, 1)))
 def threads() -> list[int]:
     """Return the number of threads of each BLAS that is loaded."""
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    """Give each BLAS two threads, whatever the environment says."""
+    with threadpool_limits(2, "blas"):
+        yield
 
 
 class Asked:

@@ -1,7 +1,7 @@
-"""One BLAS thread for the small dense solves of general models.
+"""One BLAS thread for small dense matrices.
 
-On a model with a few hundred states, the threads of a BLAS wait for each other longer than they
-compute: a plan then takes several times the processor time, and much more on a busy machine. One
+With a few hundred rows, the threads of a BLAS wait for each other longer than they compute: a plan
+on a general model then takes several times the processor time, and much more on a busy machine. One
 thread also makes the rounding, and so a run, independent of the number of cores.
 """
 
@@ -16,6 +16,7 @@ from homeward.models import Moves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 
@@ -23,6 +24,12 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Return a context in which a BLAS has one thread."""
+    context: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return context
 
 
 def on_one_thread(method: Method) -> Method:
@@ -35,7 +42,7 @@ def on_one_thread(method: Method) -> Method:
     def call(self: object, belief: Any, *others: Any, **named: Any) -> Any:
         if isinstance(belief.mean(), Moves):
             return method(self, belief, *others, **named)
-        with _blas().limit(limits=1):
+        with one_thread():
             return method(self, belief, *others, **named)
 
     return cast("Method", call)
