@@ -67,6 +67,7 @@ from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.threads import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -399,7 +400,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
         waiting[:, cells] = 0.0
         self.__dict__["_waiting"] = frozen(waiting)
         if len(cells):
-            self._condition(cells, weighted / precision, 1.0 / precision)
+            with one_thread():
+                self._condition(cells, weighted / precision, 1.0 / precision)
 
     def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
         """Append the columns of measured cells [k], and update means and variances."""
