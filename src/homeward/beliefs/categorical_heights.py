@@ -177,7 +177,7 @@ class HeightBelief:
         return grid_graph(*self.shape, self.stay).with_success(self.success)
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A] = −2p(1−p)."""
+        """Return the general correction σ [S, A] = −2p(1−p)."""
         return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:

@@ -100,7 +100,7 @@ def moves_corrections(
     They are −p(1−p) and −(2−γ)p(1−p) if p is known: low = high = p. Otherwise low ≤ p ≤ high, each
     [S, A], and the model uses `low` instead of p. Then −E[|P − low| f(P)] =
     −low(1 − p) − (1 − γ)(1 − low)p is at least −(1 − low)(low + (1 − γ)·high), which is returned.
-    With γ = 0, `exploring` is Theorem 2's correction.
+    With γ = 0, `exploring` is the general correction.
     """
     changes = changes_state(dest)
     returning = low - 1.0
