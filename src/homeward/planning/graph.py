@@ -263,7 +263,7 @@ def hold_way(
 
 @inner_kernel
 def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float, float, int]:
-    """Return the key of a state by its best edge, and the edge; infinite and −1 if it has none."""
+    """Return the key of a state by its best edge, and the edge; ∞ and −1 without an edge."""
     free, added, steps, _ = keys
     up, best, end = 1.0 + 2.0**-51, -1, -1
     least_r, least_n = np.inf, np.inf
