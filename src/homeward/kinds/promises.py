@@ -125,7 +125,7 @@ class SafeConfig(Config):
         return self
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: `agent`, or the one that `explorer` and `algorithm` mean."""
+        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
         return agent_of(self)
 
     def has_no_criterion(self) -> bool:
@@ -189,14 +189,14 @@ EXPLORERS: dict[str, dict[str, Any]] = {
 
 
 def agent_of(config: Any) -> PlanningAgent | ActingAgent:
-    """Return the agent that a configuration names, or that `explorer` and `algorithm` mean."""
+    """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
     if config.agent is not None:
         return find_agent(config.agent)
     return meant_by(config.algorithm, getattr(config, "explorer", "safe"))
 
 
 def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
-    """Return the agent that these keys mean."""
+    """Return the agent for values of the keys `algorithm` and `explorer`."""
     return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
 
 
@@ -247,7 +247,7 @@ def check_keys(
 
 
 def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
-    """Return a message on keys that contradict each other; None if there are none."""
+    """Return a message on keys that contradict each other; None if no keys do."""
     asked = [name for name in ASKED if is_asked(values.get(name))]
     needless = next((name for name in asked if name != "recall"), None)
     if has_no_criterion and needless is not None:

@@ -118,7 +118,7 @@ class RoverConfig(SafeConfig):
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
     height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
-        description="Unit of the heights if the raster has none: m, ft, or its length in m."),
+        description="Unit of the heights if the raster names no unit: m, ft, or its length in m."),
         Option(unset="m")] = None
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "

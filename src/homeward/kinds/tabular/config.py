@@ -90,7 +90,7 @@ class ToyTextConfig(Config):
         return spelled(cls, values)
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: `agent`, or the one that `algorithm` means."""
+        """Return the agent named by the key `agent`, or else by the key `algorithm`."""
         return agent_of(self)
 
     def sampled(self) -> Sampled | None:
