@@ -17,9 +17,9 @@ would follow. With a kernel fitted to the measurements this holds as far as the 
 with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
 heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
 approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
-with the move back. If a look leaves no such outing, one that ends in any way home will do; if there
-is none either, the explorer measures again where that is free. A charged move is charged again once
-what was measured since makes it doubtful.
+with the move back. If a look leaves no such outing, an outing that ends in any way home is taken.
+If there is no such outing either, the explorer measures again where that is free. A charged move is
+charged again once later measurements make it doubtful.
 
 **Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
@@ -166,7 +166,7 @@ class OurExplorer:
         return np.where(self.made, 0.0, unsafe)
 
     def step(self) -> bool:
-        """Make one outing; return False if none is within the budget."""
+        """Make one outing; return False if the budget allows no outing."""
         if len(self.measured) >= self.next_fit:
             self.refit()
         return self._two_way() or self._loop() or self._two_way(again=True)
