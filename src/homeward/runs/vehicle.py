@@ -91,7 +91,7 @@ class Vehicle(ABC):
         return None
 
     def all_points(self) -> list[dict[str, Any]]:
-        """Return where each cell is measured, as rows of a table; none without a map."""
+        """Return the point at which each cell is measured, one dict per cell; [] without a map."""
         return []
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
