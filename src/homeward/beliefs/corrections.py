@@ -25,7 +25,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 
 
 class Correction(StrEnum):
-    """The theorem that proves a bound."""
+    """How bounds are corrected for uncertainty; see the module docstring."""
 
     GENERAL = "general"
     MOVES = "moves"
@@ -34,11 +34,11 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """The two corrections that a plan needs, and the theorem that proves them.
+    """The two corrections that a plan needs.
 
     Attributes
     ----------
-    kind : The theorem
+    kind : Which corrections they are
     returning : [S, A] ≤ 0, for the undiscounted return
     exploring : [S, A] ≤ 0, for the discounted exploration
     work_or_never : Whether in each world every move always or never works
