@@ -113,7 +113,7 @@ class SafeConfig(Config):
     # fmt: on
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the agent given by `explorer` and `algorithm`, if possible."""
+        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible."""
         return spelled(cls, values)
 
     @model_validator(mode="after")
@@ -201,9 +201,9 @@ def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
 
 
 def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values with the agent given by `explorer` and `algorithm`, if possible.
+    """Return values with the key `agent` replaced by `explorer` and `algorithm`, if possible.
 
-    So a run has one record, however its agent was named.
+    So a run has the same record whichever keys name its agent.
     """
     if not isinstance(values.get("agent"), str):
         return values

@@ -248,7 +248,7 @@ class Run:
 
     @property
     def is_mission(self) -> bool:
-        """Whether its world is outside: it goes on by reports (`homeward.missions`)."""
+        """Whether the run is a mission: a real vehicle's reports continue it."""
         return bool(self._written()["format"] == MISSION_FORMAT)
 
     def setup(self, kind: Kind, config: Config) -> Setup:

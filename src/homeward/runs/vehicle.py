@@ -53,7 +53,7 @@ class Vehicle(ABC):
 
     @abstractmethod
     def state(self, position: Any) -> int:
-        """Return the state of a reported position, a JSON value; raise if there is none."""
+        """Return the state of a reported position, a JSON value; raise if it has no state."""
 
     def measured(self, report: Mapping[str, Any]) -> Any:
         """Return what was measured, from the keys `report_keys`; raise if it is invalid."""

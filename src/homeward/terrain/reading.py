@@ -157,7 +157,8 @@ def read_layer(
             if source.shape != elevation.shape:
                 raise InvalidFileError(
                     f"{path}: has {_pixels(source.shape)} pixels and no place on the map, but "
-                    f"{elevation.name} has {_pixels(elevation.shape)} to explore: give as many"
+                    f"{elevation.name} has {_pixels(elevation.shape)} to explore: give a raster of "
+                    "this size"
                 )
             return source.read(part)
         transform, (_, b, _, d, _, _) = check_transform(source.transform), elevation.transform

@@ -67,7 +67,7 @@ def _height_unit_of(value: Any) -> Any:
         except ValueError:
             raise ValueError(f"{value!r} is not m, ft, or the length of a unit in m") from None
     if isinstance(value, int | float) and not 1e-6 <= value <= 1e6:
-        raise ValueError(f"a unit of {value:g} m is not one of height, expected 1e-6 to 1e6 m")
+        raise ValueError(f"the unit of heights is {value:g} m, expected 1e-6 to 1e6 m")
     return value
 
 
@@ -245,7 +245,7 @@ class RoverConfig(SafeConfig):
                     f"{named(name)} is for synthetic Mars only, not for {self.terrain}"
                 )
         if self.terrain in (MARS, SAMPLE) and self.height_unit is not None:
-            raise InvalidInputError(f"{named('height_unit')} is for rasters only: give one")
+            raise InvalidInputError(f"{named('height_unit')} is for rasters only: remove it")
         if self.terrain == SAMPLE and self.pixel is not None:
             raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
 

@@ -86,7 +86,7 @@ class ToyTextConfig(Config):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the agent given as `algorithm`, if that can name it."""
+        """Return values with the key `agent` replaced by `algorithm`, if possible."""
         return spelled(cls, values)
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
