@@ -171,7 +171,7 @@ class LookingBonus(Protocol):
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return looks that gain the largest `bonus` [S, A] of each state, once per state."""
+    """Return looks in which only the first look from a state gains: its largest `bonus` [S, A]."""
     action = bonus.argmax(axis=1).astype(np.int32)
     here = np.zeros(1, np.int64)
     shape, gain = (1, len(bonus)), bonus.max(axis=1)

@@ -229,7 +229,7 @@ class HeightBelief:
             if at >= 0:
                 seen = _shown(known[cells[at]]), _shown(heights[at])
                 raise ImpossibleObservationError(
-                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]} at once"
+                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]}"
                 )
             new.__dict__.pop("_mean", None)
             set_fields(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))

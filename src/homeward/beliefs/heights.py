@@ -315,7 +315,7 @@ class SlopeBelief:
         return attempts
 
     def _looked_after(self, seen: Heights) -> BoolArray:
-        """Return the mask [S] of cells that measurements were made from, after one more."""
+        """Return the mask [S] of cells that measurements were made from, including `seen`."""
         if not len(seen.cells):
             return self.looked
         looked = self.looked.copy()

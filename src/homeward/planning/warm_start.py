@@ -35,7 +35,7 @@ class WarmStart:
 
     @classmethod
     def of(cls, plan: Plan | WarmStart) -> WarmStart:
-        """Return the warm start of a plan; a policy after exits by step is left out."""
+        """Return the warm start of a plan; a policy after exits is left out if it is [n, S]."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
         outside = plan.afterwards
