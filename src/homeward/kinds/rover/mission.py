@@ -26,10 +26,10 @@ from homeward.kinds.rover.terrain import crossings_of
 from homeward.kinds.rover.way_home import (
     WaysHome,
     collection_of,
-    in_degrees,
     line_of,
     on_map,
     routes_home,
+    routes_text,
     way_features,
 )
 from homeward.planning.remote import Outside
@@ -324,7 +324,7 @@ class RoverVehicle(Vehicle):
             why = no_degrees(cells)
         else:
             try:
-                gpx = in_degrees(routes_home(self.config, found), cells, "way_home.gpx")
+                gpx = routes_text(routes_home(self.config, found), cells, "way_home.gpx")
             except MissingExtraError as cause:
                 why = str(cause)
         geojson = collection_of(self.config, way_features(self.config, found))
