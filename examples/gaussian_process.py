@@ -52,7 +52,7 @@ class TrailBelief:
         return hw.Moves(DEST, np.where(MOVES, np.clip(works, 0, 1), 1.0), action_names=names)
 
     def correction(self) -> np.ndarray:
-        """Return Theorem 2's σ [S, A] for moves that work surely or never."""
+        """Return the general correction σ [S, A] for moves that always or never work."""
         return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def measure(steps: int, seed: int, scale: float = 1.0) -> list[dict[str, Any]]:
-    """Run both for `steps` steps on one synthetic terrain; return their ms per decision."""
+    """Run both explorers for `steps` steps on one terrain; return quartiles of ms per decision."""
     papers = settings_of(steps, scale)
     cells = [papers[0], beside(papers)[1]]
     _seconds(cells, 3, seed)  # compiles

@@ -136,7 +136,7 @@ def spread(times: list[float]) -> str:
 
 
 def ask(server: tuple[str, str], path: str) -> bytes:
-    """Return the body of a response of the server at an address, with a token."""
+    """Return the body of the response to a request for `path`; `server` is (address, token)."""
     address, token = server
     headers = {"Authorization": f"Bearer {token}"}
     with urllib.request.urlopen(
@@ -200,7 +200,11 @@ def _long(page: Page) -> str:
 
 @contextmanager
 def paused() -> Iterator[list[str]]:
-    """Yield the longest pauses so far, in ms, of a process with 2 ms of work at a time."""
+    """Measure how long the machine delays another process meanwhile.
+
+    A second process works for 2 ms at a time. The yielded list is filled at the end: each time, in
+    ms, that such a piece of work took longer than all before it.
+    """
     found: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True

@@ -235,7 +235,7 @@ def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
 
 
 def _held_chance(explorer: Loop, rover: Rover) -> float:
-    """Return the product of the success probabilities of the moves of the held way.
+    """Return the product of the success probabilities of all moves on the held way home.
 
     A recall rule may be any function of what was observed, so this need not be exact.
     """

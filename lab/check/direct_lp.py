@@ -100,7 +100,11 @@ def compare_together(case: BoundCase, correction: Correction) -> Directly:
 def direct_floors(
     belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Return the rewards [S, A] of each criterion inside and on leaving a set, and its level."""
+    """Return the rewards and the levels [K] of the criteria in the LP.
+
+    Each criterion has two rewards [S, A]: for actions that stay inside the set, and for those that
+    leave it.
+    """
     model, gamma, steps = belief.mean(), plan.discount, plan.steps
     corrections = corrections_of(belief, model, gamma, plan.correction)
     usable = np.isfinite(model.reward)

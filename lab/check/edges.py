@@ -38,7 +38,7 @@ MAX_ENUMERATED_POLICIES = 250
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of extreme problems; defaults are ordinary values."""
+    """A family of random problems with extreme values; a field's default is an ordinary value."""
 
     name: str
     levels: tuple[Levels, ...] = ("between",)

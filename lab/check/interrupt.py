@@ -76,7 +76,7 @@ class Try(NamedTuple):
 
 
 class Undisturbed(NamedTuple):
-    """A run from its start to its end."""
+    """A run that was not interrupted."""
 
     log: bytes
     files: set[str]
@@ -85,7 +85,10 @@ class Undisturbed(NamedTuple):
 
 
 def interrupt(tries: int, seed: int) -> Iterator[Try]:
-    """Interrupt runs at random moments, in turn, and resume each."""
+    """Interrupt each run at a random moment of a phase, and resume it; yield each try.
+
+    Tries alternate between the commands and between the phases.
+    """
     rng = np.random.default_rng(seed)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit the default
@@ -135,7 +138,7 @@ def _struck(
 
 
 def _undisturbed(command: list[str], out: Path) -> Undisturbed:
-    """Follow a run to its end."""
+    """Start a run, wait for its end, and return it with its times."""
     begin, process = time.monotonic(), _start(*command, str(out))
     _wait(process, lambda: _lines(out) > 0)
     first = last = time.monotonic()

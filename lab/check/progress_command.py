@@ -111,7 +111,7 @@ def _rename_task(file: Path) -> None:
 
 
 def _shown(total: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a total, for a table."""
+    """Return the summary of a group of runs, formatted as a row of the table."""
     cells = {
         "sensor": "{sensor:g} cells",
         "runs": "{runs}",

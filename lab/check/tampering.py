@@ -160,7 +160,7 @@ def is_untrue(stored: StoredPlan) -> bool:
 
 
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise one of the bounds, of the plan or of its chosen action."""
+    """Raise a bound of the plan or of its chosen action; None if no bound can be raised."""
     criteria = stored.plan.criteria
     room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
@@ -287,7 +287,7 @@ def examine(
 def try_plans(
     plans: int, forged: int, episodes: int, confidence: float, seed: int
 ) -> Iterator[Trial]:
-    """Yield the trials of sound plans, then of forged ones, each kind of forgery in turn."""
+    """Yield the trials of sound plans, then of forged plans; kinds of forgery alternate."""
     rng = np.random.default_rng(seed)
     for number in range(plans):
         yield examine(random_plan(number, rng), None, episodes, confidence, seed)

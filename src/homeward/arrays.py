@@ -162,7 +162,7 @@ def named_index(
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names as text, the first `most` of them."""
+    """Return at most the first `most` names, separated by commas, and the number of others."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 

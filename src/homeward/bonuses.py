@@ -80,7 +80,7 @@ class Looks(NamedTuple):
     action : [S] array of int
         Action that makes the look in each cell; see `NO_ACTION`.
     ground : [R, C] array of float
-        m, believed heights that hide cells; empty: none does.
+        m, believed heights, which may hide cells; empty if no cell is hidden.
     mast : float
         m, height of the sensor above the ground.
     done : [S] array of bool
@@ -155,7 +155,10 @@ class Looks(NamedTuple):
 
     @property
     def make_tour(self) -> bool:
-        """Whether to plan short tours: arrival is enough to look, and each cell gains only once."""
+        """Whether to plan short tours.
+
+        That is so if arrival is enough to look, and a cell has gain only at its first look.
+        """
         return not self.logarithmic and self.action.size == 0
 
 
@@ -168,7 +171,7 @@ class LookingBonus(Protocol):
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return looks that gain the largest `bonus` [S, A] of each state, once per state."""
+    """Return looks in which only the first look from a state gains: its largest `bonus` [S, A]."""
     action = bonus.argmax(axis=1).astype(np.int32)
     here = np.zeros(1, np.int64)
     shape, gain = (1, len(bonus)), bonus.max(axis=1)

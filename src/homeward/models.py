@@ -71,9 +71,9 @@ class SparseMDP(Named):
     reward : [S, A] array of float
         Zero unless given.
     state_names : tuple, optional
-        Names of the states; None if they have none.
+        Names of the states; None without names.
     action_names : tuple, optional
-        Names of the actions; None if they have none.
+        Names of the actions; None without names.
     """
 
     transitions: csr_array
@@ -138,7 +138,7 @@ class SparseMDP(Named):
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
+        """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
         rows = self.transitions[state * self.actions : (state + 1) * self.actions]
         return np.asarray((rows @ values.T).T, np.float64)
 
@@ -233,9 +233,9 @@ class Moves(Named):
     reward : [S, A] array of float
         Zero unless given.
     state_names : tuple, optional
-        Names of the states; None if they have none.
+        Names of the states; None without names.
     action_names : tuple, optional
-        Names of the actions; None if they have none.
+        Names of the actions; None without names.
     memo : dict[str, Any]
         Cache of data derived from `dest`; see `with_success`.
     """
@@ -304,7 +304,7 @@ class Moves(Named):
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
+        """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
         go = self.success[state]
         mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
         return mean

@@ -18,9 +18,10 @@ def installed(group: str) -> dict[str, str]:
 
 
 def find(name: str, known: Mapping[str, Any], references: Mapping[str, str], what: str) -> Any:
-    """Return the object that `known` has, that `references` names, or that ``module:name`` is.
+    """Return an object by its name.
 
-    The object is not checked; `what` describes it in messages.
+    The name is a key of `known`, a key of `references` (whose values are ``module:name``), or
+    itself ``module:name``. The object is not checked; `what` describes it in messages.
     """
     if name in known:
         return known[name]

@@ -119,7 +119,7 @@ def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds
 
 
 def lots_of(drawn: Sequence[tuple[int, float]]) -> str:
-    """Return which steps were taken at random, with their probabilities; "" for none."""
+    """Return which steps were taken at random, with their probabilities; "" without such steps."""
     said = ", ".join(f"step {step} (probability {chance:.3g})" for step, chance in drawn)
     return f"Taken at random instead of ending the run: {said}." if drawn else ""
 

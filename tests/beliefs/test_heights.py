@@ -501,7 +501,7 @@ def test_what_is_no_cell_is_refused(sides: Any) -> None:
     ("seen", "message"),
     [
         (([3, 6], [0.0, 0.0], [1.0, 1.0]), r"a measured cell is s=6, outside 0\.\.5"),
-        (([3, 3], [0.0, 0.0], [1.0, 1.0]), "cell s=3 is measured twice at once"),
+        (([3, 3], [0.0, 0.0], [1.0, 1.0]), "cell s=3 is measured twice in one observation"),
         (([3], [np.inf], [1.0]), "cell s=3 is measured at a height of inf m"),
         (([3], [np.nan], [1.0]), "cell s=3 is measured at a height of nan m"),
         (([3], [0.0], [-0.5]), "cell s=3 is measured with a variance of -0.5, expected > 0"),

@@ -38,7 +38,7 @@ def test_a_run_that_spent_too_little_is_refuted(spent: float, refuted: bool) -> 
     (verdict,) = audit_sampled([CLAIM], [(step(spent), ledge())])
     assert verdict.refuted is refuted
     assert verdict.charged == pytest.approx(0.1, abs=0.005)
-    assert "estimated, not proven" in verdict.upheld
+    assert "estimated, not proven" in verdict.upheld_text
 
 
 def test_an_action_that_is_taken_by_lot_is_charged_by_its_chance() -> None:

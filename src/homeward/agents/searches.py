@@ -24,7 +24,8 @@ class BestRate(RateSearch):
 class Nearest(RateSearch):
     """Proposes the nearest cell with a safe return that was not visited yet.
 
-    If each look gains only once, that is the nearest cell from which an unseen cell is visible.
+    If a cell has gain only at its first look, that is the nearest cell from which an unseen cell is
+    visible.
     """
 
     def best(self, view: View) -> Proposal | None:

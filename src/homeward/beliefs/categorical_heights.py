@@ -177,7 +177,7 @@ class HeightBelief:
         return grid_graph(*self.shape, self.stay).with_success(self.success)
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A] = −2p(1−p)."""
+        """Return the general correction σ [S, A] = −2p(1−p)."""
         return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +229,7 @@ class HeightBelief:
             if at >= 0:
                 seen = _shown(known[cells[at]]), _shown(heights[at])
                 raise ImpossibleObservationError(
-                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]} at once"
+                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]}"
                 )
             new.__dict__.pop("_mean", None)
             set_fields(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))

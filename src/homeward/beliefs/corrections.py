@@ -25,7 +25,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 
 
 class Correction(StrEnum):
-    """The theorem that proves a bound."""
+    """How bounds are corrected for uncertainty; see the module docstring."""
 
     GENERAL = "general"
     MOVES = "moves"
@@ -34,11 +34,11 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """The two corrections that a plan needs, and the theorem that proves them.
+    """The two corrections that a plan needs.
 
     Attributes
     ----------
-    kind : The theorem
+    kind : Which corrections they are
     returning : [S, A] ≤ 0, for the undiscounted return
     exploring : [S, A] ≤ 0, for the discounted exploration
     work_or_never : Whether in each world every move always or never works
@@ -108,7 +108,7 @@ def moves_corrections(
     They are −p(1−p) and −(2−γ)p(1−p) if p is known: low = high = p. Otherwise low ≤ p ≤ high, each
     [S, A], and the model uses `low` instead of p. Then −E[|P − low| f(P)] =
     −low(1 − p) − (1 − γ)(1 − low)p is at least −(1 − low)(low + (1 − γ)·high), which is returned.
-    With γ = 0, `exploring` is Theorem 2's correction.
+    With γ = 0, `exploring` is the general correction.
     """
     returning = returning_correction(dest, low)
     if low is high:

@@ -135,7 +135,10 @@ class DirichletBelief:
         return self._model(self.alpha / self.alpha.sum(axis=1, keepdims=True))
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
+        """Return the general correction σ [S, A] in closed form.
+
+        Each entry of a row is marginally Beta.
+        """
         # The sum of the other concentrations is not computed as total − alpha: beside 1e16,
         # a concentration of 0.5 would be rounded away.
         before = np.zeros_like(self.alpha)
@@ -236,9 +239,10 @@ class DirichletBelief:
 
 
 def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
-    """Return the first possible outcome [S, A, O] with the same target as each; itself if none.
+    """Return for each outcome the first possible outcome [S, A, O] with the same target.
 
-    `alpha` [S, A, O] is above 0 for possible outcomes.
+    That is the outcome itself if no other has its target. `alpha` [S, A, O] is above 0 for possible
+    outcomes.
     """
     apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
     same = apart[:, :, :, None] == apart[:, :, None, :]

@@ -1,4 +1,4 @@
-"""Compiled passes over correlated heights: updates by new columns, and the success of moves.
+"""Kernels for correlated heights: updates by measurements, and the success of moves.
 
 Cells and actions are those of `grid_graph`. ``spread`` [4, S] holds the variance in m² of the
 height difference between a cell and its neighbour E, SE, S or SW; entries without a neighbour are

@@ -414,8 +414,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
             lower = cholesky(matrix, lower=True, check_finite=False)
         except LinAlgError as cause:
             raise InvalidBeliefError(
-                f"the measurements of cells {cells[:9].tolist()} can't be resolved from earlier "
-                "ones: their variances are too small for the kernel"
+                f"the measurements of cells {cells[:9].tolist()} are too precise for the kernel: "
+                "their covariance, given earlier measurements, is not positive definite"
             ) from cause
         both = np.concatenate([rows, (values - self.height[cells])[:, None]], axis=1)
         both = solve_triangular(lower, both, lower=True, check_finite=False, overwrite_b=True)
@@ -490,10 +490,11 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _torus(self) -> FloatArray | None:
-        """Amplitudes [N, M] of the waves on a torus that contains the map; None if no torus works.
+        """Standard deviations [N, M] of the Fourier modes on a torus that contains the map.
 
-        The covariance matrix of a stationary field on a torus is circulant, so that waves are
-        independent. Not every kernel is positive definite on a torus; a larger one is tried then.
+        On a torus the covariance matrix of a stationary field is circulant, so Fourier modes are
+        independent. If the kernel is not positive definite on a torus, a larger torus is tried.
+        None if no torus works.
         """
         if not isinstance(self.kernel, Matern):
             return None

@@ -161,7 +161,7 @@ class FiniteBelief:
         return SparseMDP(self._mean_rows(), reward, first.state_names, first.action_names)
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A]."""
+        """Return the general correction σ [S, A]."""
         first = self.worlds[0]
         if isinstance(first, Moves):
             success = self._success()
@@ -288,8 +288,8 @@ class FiniteBelief:
 def destinations(worlds: Sequence[SparseMDP]) -> IntArray | None:
     """Return the only other state [S, A] that each state-action can lead to in any world.
 
-    It is the state itself if there is none. Return None if a state-action has several, or may end
-    the process.
+    If a state-action leads to no other state, its entry is the state itself. Return None if a
+    state-action leads to several other states, or may end the process.
     """
     shape = worlds[0].states, worlds[0].actions
     here = np.repeat(np.arange(shape[0]), shape[1])

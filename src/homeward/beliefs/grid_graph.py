@@ -68,9 +68,9 @@ class Attempt(NamedTuple):
 
 
 def attempt_of(moved: Transition, graph: Moves, blocked: BoolArray) -> Attempt:
-    """Return an observed move by numbers.
+    """Return an observed move as an `Attempt`, with states and actions as indices.
 
-    Raise if the observation is impossible on the graph with `blocked` [S] cells.
+    Raise if the observation is impossible on the graph with the mask `blocked` [S] of cells.
     """
     state, action, after = moved.numbers(Labels.of(graph))
     there = int(graph.dest[state, action])

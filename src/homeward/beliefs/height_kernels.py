@@ -70,10 +70,10 @@ def chance(near: float, far: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float, float]:
-    """Return near and far of a move.
+    """Return the limits near and far of a move's rise, standardised as in the module's docstring.
 
     ``rise`` is the mean rise in m, and ``per`` is 1/(√2 standard deviations). ``climb`` and
-    ``descend`` are the limits in m.
+    ``descend`` are the largest rise and drop in m.
     """
     return per * max(-descend - rise, rise - climb), per * max(climb - rise, descend + rise)
 

@@ -100,10 +100,10 @@ class Heights:
         faults = {
             kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
             kernels.BLOCKED: f"{measurement} and blocked",
-            kernels.TWICE: f"{measurement} twice at once",
+            kernels.TWICE: f"{measurement} twice in one observation",
             kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
             kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
-            kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
+            kernels.NOTHING_LEFT: f"{measurement} so precisely that its variance would be 0",
         }
         raise InvalidBeliefError(faults[fault])
 
@@ -275,7 +275,7 @@ class SlopeBelief:
         return np.where(self.blocked, np.nan, self.height)
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ [S, A]."""
+        """Return the general correction σ [S, A]."""
         return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
@@ -315,7 +315,7 @@ class SlopeBelief:
         return attempts
 
     def _looked_after(self, seen: Heights) -> BoolArray:
-        """Return the mask [S] of cells that measurements were made from, after one more."""
+        """Return the mask [S] of cells that measurements were made from, including `seen`."""
         if not len(seen.cells):
             return self.looked
         looked = self.looked.copy()

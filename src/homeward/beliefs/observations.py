@@ -39,7 +39,7 @@ class Labels(NamedTuple):
     states, actions : int
         S and A.
     state_names, action_names : tuple of str or None
-        The names; None if there are none.
+        The names; None without names.
     """
 
     states: int
@@ -144,7 +144,7 @@ class Rows:
     Attributes
     ----------
     pairs : tuple of (state, action)
-        The n observed state-actions, by numbers or names.
+        The n observed state-actions, as indices or names.
     probabilities : [n, S] array
         Probability of each next state.
     """
@@ -153,7 +153,7 @@ class Rows:
     probabilities: FloatArray
 
     def numbers(self, labels: Labels) -> list[tuple[int, int]]:
-        """Return the pairs by numbers; raise if one does not exist or the shapes differ."""
+        """Return the pairs as indices; raise if one does not exist or a shape is wrong."""
         found = []
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:

@@ -32,7 +32,10 @@ class Belief(Protocol):
         """Return the mean model: p = E[P] and r = E[R]."""
 
     def correction(self) -> FloatArray:
-        """Return Theorem 2's σ[S, A] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])]."""
+        """Return the general correction σ [S, A] (the paper's Theorem 2).
+
+        It is σ[s, a] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])].
+        """
 
     def update(self, observation: Any) -> Self:
         """Return the belief after an observation."""

@@ -169,7 +169,7 @@ def unpack(data: bytes) -> StoredPlan:
 
 
 def _own(about: Any, arrays: dict[str, NDArray[Any]], start: str) -> Any:
-    """Return a user-defined criterion, or None if there is none."""
+    """Return the stored user-defined criterion `about`; None if `about` is None."""
     if about is None:
         return None
     parts = {key.removeprefix(start): a for key, a in arrays.items() if key.startswith(start)}

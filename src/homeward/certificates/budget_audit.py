@@ -66,7 +66,7 @@ class HomeClaim(NamedTuple):
 
     @property
     def at_once(self) -> bool:
-        """Whether only the first attempts of a return count."""
+        """Whether every move of a return must work at its first attempt."""
         return self.within is not None or bool(self.allowances)
 
 
@@ -193,7 +193,11 @@ class _Account:
     def _check_use(
         self, step: Any, k: int, before: list[Edge] | None, after: list[Edge] | None
     ) -> None:
-        """Check the amounts that the step used, plus those that the path home `after` it uses."""
+        """Check the amounts, such as energy, that are used after a step.
+
+        Home number `k` has the path home `before` the step and the path home `after` it. What was
+        used and what the path home will use must not exceed the allowances.
+        """
         if not self.claim.allowances:
             return
         works = step.next_state != step.state

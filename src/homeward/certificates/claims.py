@@ -179,9 +179,9 @@ class PlanClaims:
     waits : bool
         Whether the action has no value, or neither moves nor earns bonus.
     state_names : tuple, optional
-        Names of the states; None if they have none.
+        Names of the states; None without names.
     action_names : tuple, optional
-        Names of the actions; None if they have none.
+        Names of the actions; None without names.
     afterwards : [S] or [n, S] array of int, optional
         Policy that is followed after an exit.
     steps : int, optional

@@ -58,7 +58,7 @@ Edge = tuple[int, int]
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
-    """Return bounds on the probability that all edges ever work; None if the belief gives none.
+    """Return bounds on the probability that all edges ever work; None if they are unknown.
 
     The bounds may differ on terrain; elsewhere they are equal.
     """
@@ -319,7 +319,7 @@ def path_total(
 
 
 def _way_home(dest: IntArray, criterion: CriterionClaims, state: int) -> list[Edge] | None:
-    """Return the edges of a criterion's way home from a state; None if there is none."""
+    """Return the edges of a criterion's way home from a state; None if no way leads home."""
     if criterion.kind != "return":
         return []
     homes: set[int] = set(criterion.home.tolist())

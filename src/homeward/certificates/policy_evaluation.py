@@ -50,7 +50,7 @@ class Total:
     level: float = 0.0
 
     def bound(self, total: float) -> float:
-        """Return least + unit·total, with the total clipped to [0, 1]."""
+        """Return the criterion's bound for a total: least + unit·total, total clipped to [0, 1]."""
         return self.least + self.unit * min(1.0, max(0.0, total))
 
     def among(self, states: IntArray) -> Total:

@@ -91,7 +91,7 @@ class StoredPlan:
         )
 
     def without_own(self) -> StoredPlan | None:
-        """Return the plan with the criteria that the referee knows; None if there is none."""
+        """Return the plan without user-defined criteria; None if it has no others."""
         kept = [k for k, own in enumerate(self.own) if own is None]
         if not kept:
             return None

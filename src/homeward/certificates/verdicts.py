@@ -29,14 +29,14 @@ class CheckedClaim:
         return bool(self.reasons)
 
     @property
-    def upheld(self) -> str:
-        """The verdict as text if there is no reason against the claim."""
+    def upheld_text(self) -> str:
+        """Text of the verdict on a claim that is not refuted."""
         return "confirmed"
 
     @property
     def words(self) -> str:
         """The verdict as text."""
-        return f"refuted: {'; '.join(self.reasons)}" if self.refuted else self.upheld
+        return f"refuted: {'; '.join(self.reasons)}" if self.refuted else self.upheld_text
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON value: the fields, then the verdict."""
@@ -110,8 +110,8 @@ class ClaimVerdict(CheckedClaim):
         return "arithmetic" if self.sampled is None else "sampling"
 
     @property
-    def upheld(self) -> str:
-        """The verdict as text if there is no reason against the claim."""
+    def upheld_text(self) -> str:
+        """Text of the verdict on a claim that is not refuted."""
         if self.exact is not None:
             return "confirmed: true of the belief's worlds, exactly"
         if self.sampled is not None and self.sampled.low >= self.claimed:
@@ -186,8 +186,8 @@ class RunVerdict(CheckedClaim):
     reasons: tuple[str, ...] = ()
 
     @property
-    def upheld(self) -> str:
-        """The verdict as text if there is no reason against the claim."""
+    def upheld_text(self) -> str:
+        """Text of the verdict on a claim that is not refuted."""
         return "confirmed: every step was planned and charged again"
 
 
@@ -221,8 +221,8 @@ class HomeVerdict(CheckedClaim):
     worlds: int | None = None
 
     @property
-    def upheld(self) -> str:
-        """The verdict as text if there is no reason against the claim."""
+    def upheld_text(self) -> str:
+        """Text of the verdict on a claim that is not refuted."""
         if self.worlds is not None:
             return (
                 f"not refuted: it was estimated, not proven; in {self.worlds:,} other worlds drawn "

@@ -2,8 +2,8 @@
 
 Claims are checked exactly where one follows from another (shapes, signs, moves that always or never
 work, the worlds of a `FiniteBelief`, Bayes' rule averaged over outcomes), and otherwise by sampling
-(see `offences`). A correction is wrong if it is too small: bounds would be too high. One that is
-too large is only loose.
+(see `offences`). A correction σ ≤ 0 is wrong if it is too close to 0: bounds would be too high. One
+that is too far below 0 only makes bounds loose.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) ->
 
 
 def _check_correction(claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report corrections that are too small: Σ_t E[min(0, P − p)] is below them."""
+    """Report corrections that are above Σ_t E[min(0, P − p)]."""
     _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
     said.checked["correction"] = None
 

@@ -178,7 +178,7 @@ def _is_reproducible(belief: Any, mean: Model, said: Findings) -> bool:
 
 
 def _bytes(model: Model) -> bytes:
-    """Return all numbers of a model."""
+    """Return all arrays of a model as bytes, to compare two models."""
     if isinstance(model, Moves):
         parts: tuple[Any, ...] = (model.dest, model.success, model.reward)
     else:

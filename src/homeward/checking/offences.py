@@ -1,4 +1,4 @@
-"""What a check found, and the statistics behind it.
+"""Offences: the wrong claims that a check found, and the statistics behind them.
 
 A claim on the mean of a variable is tested with n draws X_1, …, X_n. Both tests hold for any
 distribution of a bounded variable, however rare its events are:
@@ -8,7 +8,7 @@ distribution of a bounded variable, however rare its events are:
 - with sample variance V and range R, the mean is within √(2 V l / n) + 7 R l / (3 (n − 1)) of μ
   with probability at least 1 − 2 e^−l (Maurer and Pontil's empirical Bernstein bound).
 
-All tests of a check together report a true claim with probability at most 1 − confidence: l is
+The probability that any test of a check calls a true claim wrong is at most 1 − confidence: l is
 larger if there are more tests.
 """
 

@@ -112,7 +112,7 @@ def _chances(model: Model, drawn: Drawn) -> FloatArray:
 
 
 def _broken(belief: Any, mean: Model, s: int, a: int) -> str | None:
-    """Return the unexpected error of `update` on a `Transition`, as text; None if there is none."""
+    """Return the unexpected error of `update` on a `Transition` as text; None without an error."""
     try:
         belief.update(Transition(s, a, int(np.argmax(mean.row(s, a)))))
     except (TypeError, AttributeError) as cause:

@@ -25,7 +25,7 @@ MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", 
 """Settings whose runs on the first terrain are drawn as maps."""
 
 
-class Theorem(StrEnum):
+class StudyCorrection(StrEnum):
     """Correction of the safe explorers."""
 
     GENERAL = "general"
@@ -181,9 +181,9 @@ def mars(
         ),
     ] = 1.0,
     correction: Annotated[
-        Theorem,
+        StudyCorrection,
         typer.Option(help="Correction of Algorithm 1: general (the paper's) or moves (ours)."),
-    ] = Theorem.GENERAL,
+    ] = StudyCorrection.GENERAL,
     explorers: Annotated[
         Which, typer.Option(help="Explorers to run: paper (Algorithm 1), ours (the others) or all.")
     ] = Which.ALL,
@@ -264,7 +264,7 @@ def mars(
     named = {
         f"{terrains}x{steps}": f"5x{15_000}",
         f"scale{scale:g}": "scale1",
-        correction.value: Theorem.GENERAL.value,
+        correction.value: StudyCorrection.GENERAL.value,
         explorers.value: Which.ALL.value,
         "whole" if reach is None else f"{reach:g}m": "29m",
     }
@@ -344,8 +344,9 @@ def timing(
         float, typer.Option(min=0.05, max=5.0, help="Factor on the sides, 2 km x 1 km.")
     ] = 1.0,
     correction: Annotated[
-        Theorem, typer.Option(help="Correction: general (the paper's) or moves (ours, tighter).")
-    ] = Theorem.GENERAL,
+        StudyCorrection,
+        typer.Option(help="Correction: general (the paper's) or moves (ours, tighter)."),
+    ] = StudyCorrection.GENERAL,
     as_json: Json = False,
 ) -> None:
     """Measure the time of the first steps on Mars, and compare with the paper's table.

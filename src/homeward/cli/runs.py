@@ -241,7 +241,7 @@ def _export_ways(directory: Path, step: str, out: Path) -> None:
     run = Run.open(directory)
     write = running.kind_of(run).write_ways
     if write is None:
-        raise InvalidInputError(f"{directory}: a {run.kind} run has no way home on a map")
+        raise InvalidInputError(f"{directory}: the kind {run.kind} can't export ways home")
     if step != "all" and not step.isdecimal():
         raise InvalidInputError(f"--way-home is {step!r}, expected a number of steps or all")
     check_writable(out, (".geojson", ".gpx", ".kml"), "a way home")
@@ -267,7 +267,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def _promises(run: Run) -> tuple[Promise, ...]:
-    """Return the promises of a run; empty if its kind has none."""
+    """Return the promises of a run; empty if its kind makes no promises."""
     from homeward.kinds.promises import SafeConfig
 
     find_modules_here()

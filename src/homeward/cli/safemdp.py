@@ -31,13 +31,14 @@ def safemdp(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Explore a map as SafeMDP does and as ours does, from the same starts.
+    """Explore a map with SafeMDP and with our explorer, from the same starts.
 
-    SafeMDP (Turchetta, Berkenkamp & Krause 2016) with its own constants; ours with its kernel; and
-    ours with a kernel fitted to its measurements alone. A row gives the coverage by SafeMDP's
-    definition and the number of unsafe moves: those that climb more than 30°. Ours promises that a
-    run has none with probability δ, so that 1 − δ of the runs may have one, which ends the run.
-    False claims are unsafe moves that are called safe.
+    Three methods are compared: SafeMDP (Turchetta, Berkenkamp & Krause 2016) with its own
+    constants; our explorer with the kernel of SafeMDP; and our explorer with a kernel that is
+    fitted to its own measurements alone. A row gives the coverage by SafeMDP's definition and the
+    number of unsafe moves: those that climb more than 30°. Our explorer promises that a run has no
+    unsafe move with probability δ; an unsafe move ends the run. False claims are unsafe moves that
+    are called safe.
 
     The map is a NumPy file of rows and columns. It is read, never stored.
 

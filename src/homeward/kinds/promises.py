@@ -113,7 +113,7 @@ class SafeConfig(Config):
     # fmt: on
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the agent given by `explorer` and `algorithm`, if possible."""
+        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible."""
         return spelled(cls, values)
 
     @model_validator(mode="after")
@@ -125,7 +125,7 @@ class SafeConfig(Config):
         return self
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: `agent`, or the one that `explorer` and `algorithm` mean."""
+        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
         return agent_of(self)
 
     def has_no_criterion(self) -> bool:
@@ -189,21 +189,21 @@ EXPLORERS: dict[str, dict[str, Any]] = {
 
 
 def agent_of(config: Any) -> PlanningAgent | ActingAgent:
-    """Return the agent that a configuration names, or that `explorer` and `algorithm` mean."""
+    """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
     if config.agent is not None:
         return find_agent(config.agent)
     return meant_by(config.algorithm, getattr(config, "explorer", "safe"))
 
 
 def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
-    """Return the agent that these keys mean."""
+    """Return the agent for values of the keys `algorithm` and `explorer`."""
     return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
 
 
 def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values with the agent given by `explorer` and `algorithm`, if possible.
+    """Return values with the key `agent` replaced by `explorer` and `algorithm`, if possible.
 
-    So a run has one record, however its agent was named.
+    So a run has the same record whichever keys name its agent.
     """
     if not isinstance(values.get("agent"), str):
         return values
@@ -247,7 +247,7 @@ def check_keys(
 
 
 def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
-    """Return a message on keys that contradict each other; None if there are none."""
+    """Return a message on keys that contradict each other; None if no keys do."""
     asked = [name for name in ASKED if is_asked(values.get(name))]
     needless = next((name for name in asked if name != "recall"), None)
     if has_no_criterion and needless is not None:

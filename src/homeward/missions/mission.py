@@ -109,7 +109,7 @@ class Mission:
 
     @classmethod
     def open(cls, directory: Path | str) -> Mission:
-        """Return the mission in a folder; raise if there is none."""
+        """Return the mission in a folder; raise if the folder has no mission."""
         return cls(Run.open(directory))
 
     def observe(self, report: Mapping[str, Any]) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def _used(given: Any, *, moved: bool) -> tuple[float, ...]:
     if given is None:
         return ()
     if not moved:
-        raise InvalidInputError("used is for a vehicle that was moved: what actions use is known")
+        raise InvalidInputError('used needs "moved": true: what an action uses is in the model')
     for value in need(given, list, "used", "a list of numbers"):
         need(value, (int, float), "used", "a list of numbers")
         if not 0.0 <= value <= sys.float_info.max:

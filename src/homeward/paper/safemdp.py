@@ -17,9 +17,9 @@ would follow. With a kernel fitted to the measurements this holds as far as the 
 with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
 heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
 approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
-with the move back. If a look leaves no such outing, one that ends in any way home will do; if there
-is none either, the explorer measures again where that is free. A charged move is charged again once
-what was measured since makes it doubtful.
+with the move back. If a look leaves no such outing, an outing that ends in any way home is taken.
+If there is no such outing either, the explorer measures again where that is free. A charged move is
+charged again once later measurements make it doubtful.
 
 **Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
@@ -112,7 +112,7 @@ ANY_DROP = 89.9
 
 
 class OurExplorer:
-    """One run of ours; see the module for its promise and its choices."""
+    """One run of our explorer; the module docstring has its promise and its choices."""
 
     def __init__(self, ground: Ground, start: int, kernel: Matern | None, delta: float) -> None:
         self.ground, self.home, self.state = ground, start, start
@@ -166,13 +166,16 @@ class OurExplorer:
         return np.where(self.made, 0.0, unsafe)
 
     def step(self) -> bool:
-        """Make one outing; return False if none is within the budget."""
+        """Make one outing; return False if the budget allows no outing."""
         if len(self.measured) >= self.next_fit:
             self.refit()
         return self._two_way() or self._loop() or self._two_way(again=True)
 
     def _two_way(self, *, again: bool = False) -> bool:
-        """Make an outing over moves charged with the moves back; `again` to measured cells too."""
+        """Make an outing on which each move is charged together with the move back.
+
+        With `again`, a measured cell may be measured again.
+        """
         risk = self.risks()
         price = self._price_of(risk + reverse_of(risk, self.ground.dest))
         out, came = least_risks(self.ground.dest, price, self.state, True)
@@ -207,7 +210,10 @@ class OurExplorer:
         return True
 
     def _price_of(self, risk: FloatArray) -> FloatArray:
-        """Return what moves with these risks [S, 4] are charged: nothing if they were before."""
+        """Return the charge [S, 4] of moves with these risks; 0 if a move was charged before.
+
+        A move whose risk is above `TRUSTED_RISK` is charged again.
+        """
         return np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
 
     def _best(
@@ -226,7 +232,7 @@ class OurExplorer:
         return int(s), int(a)
 
     def _frontier(self) -> BoolArray:
-        """Return the cells [S] near a place without a safe round trip that is not well known."""
+        """Return the mask [S] of cells near uncertain ground that has no safe round trip yet."""
         if self.measurements % FRONTIER_EVERY == 0 or self.frontier is None:
             unsure = ~self.round_trips()[0] & (self.belief.variance > LEAST_DEVIATION**2)
             wide = binary_dilation(unsure.reshape(self.ground.shape), iterations=FRONTIER_REACH)
@@ -263,7 +269,7 @@ class OurExplorer:
         return True
 
     def _measure(self, cells: tuple[int, int]) -> None:
-        """Measure both ends of a move; exact heights are taken in once if the noise is small."""
+        """Measure both ends of a move; if the kernel is fitted, a cell is measured only once."""
         self.measurements += 1
         old = self.belief.measured
         new = [c for c in cells if not (self.fits and old[c])]
@@ -272,12 +278,12 @@ class OurExplorer:
             self.belief = self.belief.update(self._look(new))
 
     def claims(self) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] that are claimed, by SafeMDP's definition."""
+        """Return the masks of claimed states [S] and moves [S, 4], by SafeMDP's definition."""
         first, _ = self.ground.known(self.home)
         return self.ground.closed(self.risks() <= CLAIM_RISK, first)
 
     def round_trips(self) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] of round trips from home at `TRIP_LEVEL`."""
+        """Return the masks of states [S] and moves [S, 4] on round trips at `TRIP_LEVEL`."""
         dest, risk = self.ground.dest, self.risks()
         out, back = (least_risks(dest, risk, self.home, way)[0] for way in (True, False))
         around = out[:, None] + risk + np.where(dest >= 0, back[dest], np.inf)
@@ -310,7 +316,7 @@ def explore(
     measurements: int = MEASUREMENTS,
     delta: float = RUN_LEVEL,
 ) -> Outing:
-    """Run ours from a start, with a kernel or, if None, with one fitted to the measurements.
+    """Run our explorer from a start; if `kernel` is None, it fits one to its measurements.
 
     The run ends with its first unsafe move.
     """
@@ -350,8 +356,8 @@ def by_start(rows: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
 def summary(rows: Sequence[dict[str, Any]], own: int | None = None) -> list[dict[str, Any]]:
     """Return a table row for each method: medians and sums over the starts.
 
-    ``own`` is SafeMDP's own start. A promise of δ for each run allows 1 − δ of the runs to have an
-    unsafe move, and so many unsafe moves until the first failures.
+    ``own`` is SafeMDP's own start. A run ends with its first unsafe move. With a promise of δ for
+    each run, the expected number of unsafe moves is at most Σ (1 − δ) over the runs.
     """
     found = []
     for method in dict.fromkeys(row["method"] for row in rows):

@@ -75,7 +75,7 @@ def reached(dest: IntArray, allowed: BoolArray, first: IntArray, forward: bool) 
 
 @njit(cache=True)
 def shortest_way(dest: IntArray, allowed: BoolArray, start: int, goal: int) -> IntArray:
-    """Return the actions of a shortest way over allowed moves; a single −1 if there is none."""
+    """Return the actions of a shortest path over allowed moves; [−1] without a path."""
     came = np.full(len(dest), -1)
     queue = np.empty(len(dest), np.int64)
     queue[0] = start
@@ -192,7 +192,10 @@ class Ground:
         return np.array([start, *(self.dest[start, a] for a in near)]), moves
 
     def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] that lead from `first` and back to it."""
+        """Return the masks of states [S] and moves [S, 4] on round trips from `first` states.
+
+        A round trip uses only `allowed` [S, 4] moves.
+        """
         both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
         states: BoolArray = both[0] & both[1]
         inside = self.dest >= 0

@@ -1,8 +1,8 @@
-"""Explorations of small maps with the paper's settings, and the first move that differs.
+"""Safe and unsafe explorations of small maps, and the first move in which the two differ.
 
 The settings are the paper's: no action to stay, the general correction, γ = .99, home is the
 current square, and the bonus is adapted R-max. The bold explorer has the same bonus and no
-criterion.
+criterion; the careful explorer has one.
 """
 
 from __future__ import annotations
@@ -139,7 +139,10 @@ def try_levels(
 
 
 def part(careful: Tour, bold: Tour) -> Parting:
-    """Return the first move of the bold explorer that the careful one did not make."""
+    """Return the first move of the bold explorer that the careful one did not make.
+
+    Raise if there is no such move.
+    """
     for steps, (plan, other) in enumerate(zip(careful.plans, bold.plans, strict=False)):
         if plan.action == other.action:
             continue
@@ -155,7 +158,7 @@ def part(careful: Tour, bold: Tour) -> Parting:
             way_home=float(plan.way_home[target]),
             way_seen=is_way_seen(careful.grid, careful.seen(steps), origin, target),
         )
-    raise InvalidProblemError("the two explorers never differ")
+    raise InvalidProblemError("the careful and the bold explorer make the same moves")
 
 
 def is_way_seen(grid: HeightMap, seen: BoolArray, home: int, state: int) -> bool:

@@ -119,7 +119,7 @@ PARTS = {
 
 
 def check_parts(*parts: object) -> None:
-    """Raise if the planner, the belief or the world is something else."""
+    """Raise unless the arguments are a planner, a belief and a world, in this order."""
     for part, (name, (expected, members)) in zip(parts, PARTS.items(), strict=True):
         lacks = [member for member in members if not hasattr(part, member)]
         if lacks or isinstance(part, type):
@@ -158,7 +158,7 @@ class Loop(ABC):
 
     @property
     def here(self) -> int:
-        """The state of the world; raises unless it is one of the belief."""
+        """The state of the world; raises if the belief has no such state."""
         return index(self.world.state, self._states, "the state of the world", InvalidProblemError)
 
     def explore(self, limit: int) -> Iterator[Step]:

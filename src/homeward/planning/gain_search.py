@@ -26,26 +26,29 @@ if TYPE_CHECKING:
 
 
 class Shares(NamedTuple):
-    """The fraction of each remaining budget that a way home from a state would spend."""
+    """Shares: the fraction of each remaining risk budget that a way home from a state would spend.
+
+    The share of a state is the largest over all budgets.
+    """
 
     added: FloatArray  # [K, S] risk that the way home would add
     left: FloatArray  # [K] remaining budget, above 0; −1 if the budget does not count
 
     def at(self, states: IntArray) -> FloatArray:
-        """Return the largest share [n] of a remaining budget in some states [n]."""
+        """Return the share [n] of each of some states [n]."""
         counts = self.left > 0.0
         shares = self.added[:, states][counts] / self.left[counts, None]
         return np.asarray(shares.max(axis=0, initial=0.0))
 
     @classmethod
     def given(cls, share: FloatArray) -> Shares:
-        """Return shares with these values [S]."""
+        """Return an object in which state s has the share ``share[s]``."""
         return cls(share[None], np.ones(1))
 
 
 @inner_kernel
 def share_of(shares: Shares, state: int) -> float:
-    """Return the largest share of a remaining budget that a way home from a state would spend."""
+    """Return the share of a state: the largest over all budgets."""
     most = 0.0
     for k in range(len(shares.left)):
         if shares.left[k] > 0.0:
@@ -55,7 +58,7 @@ def share_of(shares: Shares, state: int) -> float:
 
 @inner_kernel
 def largest_share(shares: Shares, path: IntArray) -> float:
-    """Return the largest share in the states of a path [n]."""
+    """Return the largest share of a state on a path [n]; see `Shares`."""
     most = 0.0
     for k in range(len(path)):
         most = max(most, share_of(shares, path[k]))
@@ -241,7 +244,7 @@ def search_outward(
     after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are upper bounds on
     gains; they are lowered to the gains found with nothing hidden. `highest` is an upper bound on
     all gains: the search stops at the distance beyond which no state can be the best. Returns the
-    path to the state (empty if there is none), its gain, its steps and its largest share.
+    path to the state (empty without a state), its gain, its steps and its largest share.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     steps, worst, looked, before, is_done, _, visited = scratch
@@ -516,16 +519,18 @@ def best_tour(
     return_price: float,
     scratch: Scratch,
 ) -> tuple[IntArray, float, float]:
-    """Find the first stop of the cheapest tour, for gains that come only once.
+    """Return the path to the first stop of the cheapest tour, its gain and its steps.
 
-    States with a share above `free` are not entered. The candidates are the `width` states
-    with the largest gain / steps**power. From a candidate, a tour continues to the next best state
-    by the same measure until it has seen all cells near the first candidate: those that can be seen
-    within its distance plus `radius` steps. The cost of a tour is its steps, with the first leg
-    counted twice, since later legs will be planned again. The cost also has `return_price` for each
-    step that remains when the tour reaches a state from which unseen cells beyond the radius can be
-    seen, because the explorer will then leave the tour. A tour that misses fewer cells is always
-    better. Returns the path to the first stop, its gain and its steps.
+    A second look at a cell has no gain. States whose share (see `Shares`) is above `free` are not
+    entered. The candidates for the first stop are the `width` states with the largest
+    gain / steps**power. From a candidate, a tour continues to the next best state by the same
+    measure, until all near cells are seen: those that can be seen within `radius` steps more than
+    the first candidate needs.
+
+    The cost of a tour is its number of steps, with the first leg counted twice, since later legs
+    will be planned again. When a tour reaches a state from which unseen cells beyond the near ones
+    can be seen, the explorer will leave it: each step that remains then costs `return_price` more.
+    A tour that misses fewer cells is always better.
     """
     states, highest = len(graph.dest), 0.0
     is_open, looked, amount = np.empty((1, states)), scratch.looked, looks.amount

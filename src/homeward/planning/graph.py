@@ -263,7 +263,7 @@ def hold_way(
 
 @inner_kernel
 def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float, float, int]:
-    """Return the key of a state by its best edge, and the edge; infinite and −1 if it has none."""
+    """Return the key of a state by its best edge, and the edge; ∞ and −1 without an edge."""
     free, added, steps, _ = keys
     up, best, end = 1.0 + 2.0**-51, -1, -1
     least_r, least_n = np.inf, np.inf
@@ -503,9 +503,10 @@ def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatAr
 
 @inner_kernel
 def affords(reach: Reach, used: FloatArray, row: int, s: int, a: int, t: int, sure: bool) -> bool:
-    """Return whether home is in reach after the edge from `s` to `t`; `used[row]` [K] is before it.
+    """Return whether home stays in reach after an attempt of the edge from `s` to `t`.
 
-    An edge that is not `sure` may fail; then home must be in reach of `s` as well.
+    `used[row]` [K] are the amounts used before it. An edge that is not `sure` may fail; then home
+    must be in reach of `s` as well.
     """
     for k in range(len(reach.left)):
         if used[row, k] + reach.use[k, s, a] + reach.home[k, t] > reach.left[k]:
@@ -519,6 +520,6 @@ def affords(reach: Reach, used: FloatArray, row: int, s: int, a: int, t: int, su
 def spend(
     reach: Reach, used: FloatArray, row: int, s: int, a: int, after: FloatArray, to: int
 ) -> None:
-    """Write `used[row]` [K] plus what an attempt uses if it works to `after[to]` [K]."""
+    """Set `after[to]` [K] to `used[row]` [K] plus what an attempt that works uses."""
     for k in range(len(reach.left)):
         after[to, k] = used[row, k] + reach.use[k, s, a]

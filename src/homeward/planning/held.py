@@ -54,7 +54,7 @@ class Account(LazyArrays):
     Attributes
     ----------
     way : array of int
-        Action [S] that is relied on in each state; −1 for none.
+        Action [S] that is relied on in each state; −1 without an action.
     spent : float
         Probability spent: an upper bound on the risk of losing the way home.
     policies : [S] mapping

@@ -102,7 +102,7 @@ class Survey(NamedTuple):
 
     @property
     def added(self) -> FloatArray:
-        """Risk [S] that the better way would add; infinite where there is none."""
+        """Risk [S] that the better way would add; infinite in a state without a way."""
         if self.shortest is None:
             return self.safest.added
         return np.minimum(self.safest.added, self.shortest.added)
@@ -193,8 +193,8 @@ class Ledger:
     ) -> Account:
         """Return the account of an explorer that was moved from `state` to `there`.
 
-        A way home from there is charged as if it were added now. If there is none, or none within
-        what is left of the limits after `used`, all is spent.
+        A way home from there is charged as if it were added now. If no way home exists within what
+        is left of the limits after `used`, the whole budget is spent.
         """
         account = self.pay(survey, state, -1, belief, there=there)
         if self.limits is not None:
@@ -399,10 +399,10 @@ class Ledger:
         return account.after(*more, min(1.0, account.spent + cost)), False
 
     def _new_way(self, graph: Graph, state: int, most: float) -> tuple[IntArray, IntArray, float]:
-        """Return the states [n] of the best way home, best first actions [S] on it, and its risk.
+        """Return the states [n] of the best way home, the best action [S] of each, and its risk.
 
-        No edge is relied on yet. The risk is infinite if it exceeds `most`, or if no way is within
-        the limits.
+        The run does not yet rely on any edge. The risk is infinite if it exceeds `most`, or if no
+        way home is within the limits.
         """
         nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
         account, most = Account(frozen(nothing)), min(most, 1.0)

@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
 
 def belief_of_plan(belief: Belief) -> Belief:
-    """Return the belief that a single plan is made on."""
+    """Return the form of a belief that a single plan is made on.
+
+    It is the move-or-stay form if a `FiniteBelief` has one, else the belief itself.
+    """
     return belief if not isinstance(belief, FiniteBelief) else belief.as_moves() or belief
 
 
 def belief_of_run(belief: Belief, criteria: Sequence[Criterion]) -> Belief:
-    """Return the belief that a run is planned on.
+    """Return the form of a belief that a run is planned on: general or move-or-stay.
 
     It is the move-or-stay form if a criterion limits the steps of the return or of the run, or if
-    there are more than `MAX_WORLDS` worlds, so that ways home do not adapt.
+    there are more than `MAX_WORLDS` worlds: then ways home do not adapt.
     """
     if not isinstance(belief, FiniteBelief):
         return belief

@@ -49,7 +49,7 @@ class PaperExplorer(Loop):
         self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
 
     def step(self) -> Step | None:
-        """Take one turn, or set `end` and take none."""
+        """Plan, act and observe once; or set `end` and return None."""
         began = time.perf_counter()
         plan = self._wanted()
         seconds = time.perf_counter() - began

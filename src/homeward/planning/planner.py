@@ -62,7 +62,7 @@ class Planner:
     bonus
         ξ: a callable from the belief to an array [S, A]. The mean reward is added to it.
     criteria
-        The safety criteria, which hold at once. Without any, exploration is not safe.
+        The safety criteria; a plan meets all of them. Without criteria, exploration is not safe.
     discount
         γ: exploration goes on for another step with this probability, else it is recalled.
     correction
@@ -73,7 +73,7 @@ class Planner:
     recall
         When exploration is called off: None for any step, with probability 1 − γ each; `AtStep(n)`
         or n for exactly n steps from now, without discount. Then policies depend on the step,
-        [n, S], and the way out is always corrected by Theorem 2.
+        [n, S], and the exploration always has the general correction.
     sampled
         Estimate in worlds drawn from the belief what can't be proven of a run (`Sampled`); only
         `Explorer` can, on general models. None never does.
@@ -254,7 +254,7 @@ class Planner:
     ) -> FloatArray:
         """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
 
-        The moves correction assumes repetition until success; a single step needs Theorem 2.
+        The moves correction assumes repetition until success; a single step needs the general one.
         """
         sigma = belief.correction()[state]
         worths = [

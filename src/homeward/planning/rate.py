@@ -16,10 +16,10 @@ learned, the rate of the proposal rises with every step, so a run makes progress
 (``docs/theory.md``, section 13). If no such proposal reaches the floor, the explorer takes the one
 with the most gain per unit of risk within the budgets.
 
-If each gain comes only once and all will be collected, short tours are best: a gain is divided by
-steps**`TOUR_POWER`. On the squares of a grid, the explorer compares `TOUR_CANDIDATES` free tours
-nearby. It pursues the first stop of the best tour until there is news, or until it is done or
-unsafe.
+If a cell has gain only at its first look and all gain will be collected, short tours are best: a
+gain is divided by steps**`TOUR_POWER`. On the squares of a grid, the explorer compares
+`TOUR_CANDIDATES` free tours nearby. It pursues the first stop of the best tour until there is news,
+or until it is done or unsafe.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class RateSearch:
         return View(graph, state, tuple(surveys), shares, looks, total, highest, masked)
 
     def best(self, view: View) -> Proposal | None:
-        """Return the proposal with the best rate of gain minus toll; None if there is none."""
+        """Return the proposal with the best rate of gain minus toll; None without a proposal."""
         graph, shares, state, looks = (
             view.graph,
             view.shares,
@@ -359,7 +359,7 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return the best rate [A] of a path that starts with each action; 0 if there is none."""
+        """Return the best rate [A] of a path that starts with each action; 0 without a path."""
         graph, shares, looks = view.graph, view.shares, view.looks(MAX_FREE_SHARE)
         found, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
         scratch = self.scratch

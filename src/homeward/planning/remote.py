@@ -50,7 +50,7 @@ class Outside:
         return self.final is not None and bool(self.final[self.state])
 
     def look(self) -> Any:
-        """Return the first observation; raise if there is none yet."""
+        """Return the first observation; raise if nothing was reported yet."""
         if self.first is None:
             raise InvalidInputError("nothing was reported yet: report a first look")
         return self.first

@@ -35,7 +35,7 @@ class WarmStart:
 
     @classmethod
     def of(cls, plan: Plan | WarmStart) -> WarmStart:
-        """Return the warm start of a plan; a policy after exits by step is left out."""
+        """Return the warm start of a plan; a policy after exits is left out if it is [n, S]."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
         outside = plan.afterwards
@@ -90,7 +90,7 @@ class WarmStart:
             outside = value.get("afterwards")
             end = len(flat) if outside is None else len(flat) - operator.index(outside)
             if not 0 <= end <= len(flat):
-                raise ValueError(f"{outside} actions outside of a set, but {len(flat)} in all")
+                raise ValueError(f"afterwards is {outside}, expected 0 to {len(flat)}")
             outbound = _whole(flat[:end].reshape(value["shape"]))
             multipliers = tuple(float.fromhex(m) for m in value["multipliers"])
         except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as cause:

@@ -60,7 +60,7 @@ def events_of(replay: Replay) -> list[Event]:
 def trapped_at(replay: Replay) -> int | None:
     """Return the number of steps after which no way home is left in the true world.
 
-    Return None if there always is one, or if the true world is not known as moves.
+    Return None if a way home is always left, or if the true world is not a move-or-stay graph.
     """
     moves = getattr(replay.setup.world, "moves", None)
     if not isinstance(moves, Moves) or not len(replay.log):

@@ -97,7 +97,7 @@ class Checkpoints(Generic[T]):
 
 
 class History:
-    """The belief of a run after each step, and a number for how much was known.
+    """The belief of a run after each step, and how much was known, by the measure of the scene.
 
     If the scene can set the state of the simulated world, the world repeats the recorded actions.
     Otherwise observations of the dataclasses `types` are read from the log.

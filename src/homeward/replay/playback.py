@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 DEFAULT_LEVEL = 0.9
-"""Level of the drawn region where the run itself has none."""
+"""Level of the drawn region if the run has no level."""
 
 MAX_CELL_MOMENTS = 3_000_000
 MAX_MOMENTS = 600
@@ -32,7 +32,7 @@ THUMBNAIL_SIDE = 64
 
 
 def level_of(replay: Replay) -> float | None:
-    """Return the level of the run's first return criterion; None if there is none."""
+    """Return the level of the run's first return criterion; None without such a criterion."""
     for criterion in replay.setup.planner.criteria:
         level = getattr(criterion, "delta", None)
         if hasattr(criterion, "home") and level is not None:

@@ -2,8 +2,8 @@
 
 Beliefs are computed from the records without planning (`history`). If the level holds for the whole
 run, a decision is repeated from the recorded `Held` (`decisions`). For the paper's Algorithm 1, a
-plan is repeated from its recorded warm start. If that step has none, steps since the last warm
-start are planned again, so that the plan is identical to the bit. This takes long on large maps.
+plan is repeated from its recorded warm start. If a step has no warm start, all steps since the last
+one are planned again, so that the plan is identical to the bit. This takes long on large maps.
 There the nearest warm start is tried first, and the plan is used if it has the recorded action,
 value and bounds; its evidence on other actions may differ.
 """

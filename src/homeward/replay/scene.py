@@ -162,7 +162,10 @@ def _visited(moment: Moment) -> BoolArray:
 
 
 def actions_of(setup: Setup) -> list[dict[str, Any]]:
-    """Return each action as JSON values: name, rows down `dr`, columns right `dc` (or None)."""
+    """Return each action as JSON values: its name, and its move in rows `dr` and columns `dc`.
+
+    Rows count down, columns to the right. Both are None without a map.
+    """
     model: Any = setup.belief.mean()
     names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
     ways: dict[str, Any] = dict(zip(NAMES, STEPS, strict=True))

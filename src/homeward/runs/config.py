@@ -110,7 +110,7 @@ class Config(Strict):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the agent given by other keys, if these can name it."""
+        """Return values with the key `agent` replaced by other keys, if possible."""
         return values
 
     @classmethod

@@ -61,7 +61,7 @@ def read_fields(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def field_shape(path: Path, name: str) -> tuple[int, ...] | None:
-    """Return the shape of a stored array without reading its values; None if there is none."""
+    """Return the shape of a stored array without reading its values; None if it is missing."""
     try:
         if not path.exists():
             return tuple(read_json(path.with_suffix("") / name / "zarr.json")["shape"])

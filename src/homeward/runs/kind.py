@@ -53,7 +53,7 @@ class Ended:
 
 
 class Metrics(NamedTuple):
-    """Measures of a run for a study; the agent knows none of them.
+    """Measures of a run for a study; the agent does not know them.
 
     Attributes
     ----------
@@ -159,8 +159,9 @@ class Kind:
         Function from the stored arrays of a finished run to the layers [R, C] that they determine.
     outcome
         Function from the folder of a finished run to what became of the explorer: ``stranded``
-        (whether no way home exists in the true world), ``trapped_at`` (steps after which none did,
-        or None) and ``seen`` (share of the map, or None). It returns {} if that was not recorded.
+        (whether no way home exists in the true world), ``trapped_at`` (number of steps after which
+        no way home existed, or None) and ``seen`` (share of the map, or None). It returns {} if
+        that was not recorded.
     shape
         Function from a configuration as JSON values to rows and columns; it returns None if they
         take long to compute. The field ``height`` of a finished run takes precedence.
@@ -237,7 +238,7 @@ class Kind:
         return encode(kept, self.observations)
 
     def vehicle_class(self) -> type[Vehicle]:
-        """Return the class of the vehicles of missions; raise if there are none."""
+        """Return the class of the vehicles of missions; raise if the kind has no missions."""
         if self.vehicle is None:
             raise InvalidInputError(f"there are no missions of the kind {self.name}")
         found: type[Vehicle] = load(self.vehicle, f"the vehicle of {self.name}")

@@ -149,8 +149,8 @@ class LogFollower:
     Attributes
     ----------
     damage
-        What is wrong with the first damaged line; None if none is. An incomplete last line is not
-        damage.
+        What is wrong with the first damaged line; None if no line is damaged. An incomplete last
+        line is not damage.
     """
 
     parse: Callable[[bytes], Any] = staticmethod(text_of)

@@ -87,9 +87,9 @@ def replay(
 ) -> None:
     """Bring a new explorer to the state after the last record.
 
-    `warm_step` is the last step with a warm start; 0 means that there is none. With `plan_again`,
-    later steps are planned again and must reproduce the record. Otherwise their actions are taken
-    without planning, and the next plan starts from that warm start.
+    `warm_step` is the last step with a warm start; 0 if no step has one. With `plan_again`, later
+    steps are planned again and must reproduce the record. Otherwise their actions are taken without
+    planning, and the next plan starts from that warm start.
     """
     from homeward.planning.held import Held
     from homeward.planning.paper import PaperExplorer

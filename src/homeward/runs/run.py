@@ -248,7 +248,7 @@ class Run:
 
     @property
     def is_mission(self) -> bool:
-        """Whether its world is outside: it goes on by reports (`homeward.missions`)."""
+        """Whether the run is a mission: a real vehicle's reports continue it."""
         return bool(self._written()["format"] == MISSION_FORMAT)
 
     def setup(self, kind: Kind, config: Config) -> Setup:
@@ -299,10 +299,11 @@ class Run:
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
     ) -> Generator[Step, None, None]:
-        """Continue the run and yield each new step once it is recorded; none if it has ended.
+        """Continue the run and yield each new step once it is recorded.
 
-        A `limit` replaces the step limit of the run permanently. With `other_versions` the run
-        continues even if the version of a package has changed; its path may then differ.
+        A run that has ended yields no step. A `limit` replaces the step limit of the run
+        permanently. With `other_versions` the run continues even if the version of a package has
+        changed; its path may then differ.
         """
         with locked(self.directory / LOCK, str(self.directory)):
             yield from self._steps(limit, other_versions)

@@ -53,7 +53,7 @@ class Vehicle(ABC):
 
     @abstractmethod
     def state(self, position: Any) -> int:
-        """Return the state of a reported position, a JSON value; raise if there is none."""
+        """Return the state of a reported position, a JSON value; raise if it has no state."""
 
     def measured(self, report: Mapping[str, Any]) -> Any:
         """Return what was measured, from the keys `report_keys`; raise if it is invalid."""
@@ -91,7 +91,7 @@ class Vehicle(ABC):
         return None
 
     def all_points(self) -> list[dict[str, Any]]:
-        """Return where each cell is measured, as rows of a table; none without a map."""
+        """Return the point at which each cell is measured, one dict per cell; [] without a map."""
         return []
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Situation:
     state, start : int
         The current state, and the first state of the run.
     general : callable, optional
-        Function that returns Theorem 2's σ [S, A].
+        Function that returns the general correction σ [S, A].
     limits : callable, optional
         Function that returns the least and the greatest reward of any world, or None.
     steps : int, optional

@@ -95,9 +95,9 @@ class EarnAtLeast:
         )
 
     def _limits(self, situation: Situation, low: float, high: float) -> tuple[float, float]:
-        """Return the least and greatest reward of any world; raise if the mean's are outside.
+        """Return the least and the greatest reward of any world.
 
-        The least and greatest reward of the mean model are `low` and `high`.
+        Raise if those of the mean model, `low` and `high`, are outside.
         """
         known = None if situation.limits is None else situation.limits()
         limits = known if self.limits is None else self.limits

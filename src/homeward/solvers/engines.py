@@ -91,7 +91,7 @@ class Engine(ABC):
 
 
 def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Return the engine for a model and `totals` [K, S, A], which are checked."""
+    """Return the engine for a model and `totals` [K, S, A]; raise if these are invalid."""
     levels = np.zeros(max(0, len(totals) - 1))
     return _discounted(ConstrainedProblem(model, discount, 0, totals, levels))
 

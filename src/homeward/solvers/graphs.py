@@ -74,7 +74,7 @@ def reverse_edges(dest: IntArray, small: IntArray) -> Ways:
 def distances_home(
     dest: IntArray, success: FloatArray, correction: FloatArray, home: IntArray, ways: Ways
 ) -> tuple[FloatArray, IntArray]:
-    """Return the distance to home [S] and the first action [S] of a shortest path (−1: none).
+    """Return the distance to home [S] and the first action [S] of a shortest path (−1: no path).
 
     Among equal paths, the action leads to the successor with the lowest number, if that successor
     is nearer to home.
@@ -141,8 +141,8 @@ def shortest_within(
 ) -> tuple[FloatArray, IntArray, int]:
     """Return the distances to home [S] over at most ``steps`` edges, the policies [.., S], and L.
 
-    The first L policies have the first actions of shortest paths with at most 1, 2, … L edges (−1:
-    none), in the dtype of ``small``.
+    The first L policies have the first actions of shortest paths with at most 1, 2, … L edges (−1
+    without a path), in the dtype of ``small``.
     """
     states, (first, source, action) = len(success), ways
     distance = np.full(states, np.inf)

@@ -79,7 +79,10 @@ class HorizonEngine:
         return PolicySolution(policy, values, 0.0, Status.OPTIMAL, 1)
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the values [1 + K, S] one step before `values`, under a policy [S]."""
+        """Return the values [1 + K, S] one step before `values`, under a policy [S].
+
+        `after` [S] is the objective that is collected after an exit.
+        """
         model, states = self.problem.model, np.arange(len(policy))
         paid, left = self.problem.totals[:, states, policy], self._exits[states, policy]
         if isinstance(model, Moves):

@@ -106,7 +106,7 @@ class Cluster:
             raise CrewError(f"the workers can't run {batch.task}: {text}") from error
 
     def _count_threads(self) -> None:
-        """Count the threads of all workers; raise `CrewError` if there were none for too long."""
+        """Count the threads of all workers; raise `CrewError` if no worker came for too long."""
         now = self._counted = time.monotonic()
         try:
             threads = self._client.nthreads(callback_timeout=self._patience)

@@ -157,7 +157,7 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
-    """Return the study and the version of homeward that wrote it; None if there is none."""
+    """Return the study and the version of homeward that wrote it; None if the file is empty."""
     try:
         base.execute("PRAGMA synchronous = FULL")
         ((identity,),) = base.execute("PRAGMA application_id")

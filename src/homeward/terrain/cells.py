@@ -215,7 +215,11 @@ def place_cells(
 def _prior(
     elevation: Elevation, centres: tuple[IntArray, IntArray], blur: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return D^n[g∘h] and D^n[g∘(h − g∘h)²], computed in bands of rows."""
+    """Return mean and variance − v₀ of the prior, each [R, C], in m and m².
+
+    `centres` are the rows [R] and columns [C] of the pixels at the cells' centres. `blur` is the
+    standard deviation of the filter in m. The raster is filtered in bands of rows.
+    """
     heights = elevation.heights
     tall, wide = heights.shape
     middle_rows, middle_columns = centres

@@ -624,7 +624,7 @@ def _connect(
     anchor: IntArray,
     found: FloatArray,
 ) -> None:
-    """Write the results of `_search` for the moves of a band; `found` may have room for fewer."""
+    """Write the results of `_search` for the moves of a band, as many as `found` has room for."""
     (tall, wide), pixels = sides, margins.shape[1]
     rows = len(anchor) // columns
     most = 4 * tall * wide

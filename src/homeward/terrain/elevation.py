@@ -71,7 +71,7 @@ class Georeference:
 class Elevation(Georeference):
     """Heights [rows, columns] in metres, one per pixel, NaN for no data.
 
-    `height_unit` is the unit that the file names; None if it names none.
+    `height_unit` is the unit that the file names; None if it names no unit.
     """
 
     heights: FloatArray

@@ -299,7 +299,7 @@ def stretch_of(
 
 
 def has_degrees(crs: str | None) -> bool:
-    """Return whether a coordinate system (WKT) is tied to longitudes and latitudes."""
+    """Return whether coordinates of a system (WKT) can be converted to longitude and latitude."""
     return crs is not None and GEOGRAPHIC in crs
 
 

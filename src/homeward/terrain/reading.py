@@ -84,7 +84,7 @@ def read_elevation(
     band
         Band with the heights, from 1.
     height_unit
-        Length in metres of a unit of height, for a raster that names none; 1 unless given.
+        Length in metres of a unit of height, for a raster that names no unit; 1 unless given.
 
     If rows run from south to north or columns from east to west, the heights are flipped so that
     north is up.
@@ -95,8 +95,8 @@ def read_elevation(
         named = None if source.height_unit is None else METRES.get(source.height_unit.lower())
         if height_unit is not None and named not in (None, height_unit):
             raise InvalidInputError(
-                f"{path}: names {source.height_unit!r} as the unit of its heights: do not give "
-                "another"
+                f"{path}: names {source.height_unit!r} as the unit of its heights: remove the unit "
+                "that you gave"
             )
         if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
@@ -157,7 +157,8 @@ def read_layer(
             if source.shape != elevation.shape:
                 raise InvalidFileError(
                     f"{path}: has {_pixels(source.shape)} pixels and no place on the map, but "
-                    f"{elevation.name} has {_pixels(elevation.shape)} to explore: give as many"
+                    f"{elevation.name} has {_pixels(elevation.shape)} to explore: give a raster of "
+                    "this size"
                 )
             return source.read(part)
         transform, (_, b, _, d, _, _) = check_transform(source.transform), elevation.transform
@@ -264,7 +265,7 @@ def _transform(path: Path, source: RasterSource, pixel: float | None) -> Transfo
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
-        raise InvalidInputError(f"{path}: has its own pixel size: do not give another")
+        raise InvalidInputError(f"{path}: has its own pixel size: remove the one you gave")
     try:
         return check_transform(source.transform)
     except InvalidInputError as cause:

@@ -122,7 +122,7 @@ def craters(
     """Draw n craters, the oldest first.
 
     Return their centres [n, 2] (row, column) in pixels; radii [n] in pixels; depths [n] from rim to
-    floor in metres; ages [n] from 0 (fresh) to 1; and amplitudes [n, 4] of the waves in their
+    floor in metres; ages [n] from 0 (fresh) to 1; and Fourier coefficients [n, 4] of their
     outlines, as fractions of the radius: cosine and sine with two and three periods.
     """
     smallest = max(MIN_DIAMETER, 4.0 * pixel)

@@ -387,7 +387,7 @@ class Server:
     async def _make(
         self, runs: dict[str, dict[str, Any]], kind: str, *, mission: bool = False
     ) -> None:
-        """Create and start all runs; if one can't be created, create none. Missions wait."""
+        """Create and start all runs; if one fails, remove the others. Missions are not started."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
                 raise Refusal.CONFLICT(f"a run named {name} already exists")

@@ -144,7 +144,7 @@ class Catalogue:
         return f"{stem}-{number}"
 
     def count(self, name: str) -> tuple[int, str | None]:
-        """Return the number of recorded steps, and the damage of the next line (None if none)."""
+        """Return the number of recorded steps, and the damage of the next line or None."""
         path = self.root / name / STEPS
         with self._turn:
             counter = self._counters.setdefault(name, LogFollower(path, open_plain))
@@ -175,17 +175,17 @@ class Catalogue:
 
         The summary of a run that is not running is remembered until its files change.
         """
-        seal = self._seal(name), queue_state
+        files = self._fingerprint(name), queue_state
         known = self._summaries.get(name)
-        if known is not None and known[0] == seal:
+        if known is not None and known[0] == files:
             return dict(known[1])
         found = self._checked_summary(name, queue_state)
-        if found["status"] not in ("running", "queued") and self._seal(name) == seal[0]:
-            self._summaries[name] = seal, found
+        if found["status"] not in ("running", "queued") and self._fingerprint(name) == files[0]:
+            self._summaries[name] = files, found
         return dict(found)
 
-    def _seal(self, name: str) -> tuple[Any, ...]:
-        """Return a value that changes with the files that a summary is made of."""
+    def _fingerprint(self, name: str) -> tuple[Any, ...]:
+        """Return a value that changes if the files change from which a summary is made."""
         folder = os.path.join(self.root, name if NAME.fullmatch(str(name)) else "")
         seen: list[Any] = [is_held(self.root / name / LOCK), self._other(name)]
         for part in ("", CONFIG, MANIFEST, STEPS):
@@ -262,7 +262,7 @@ class Catalogue:
         return {"config": name_of(run.config, self.root), "plan_ms": last}
 
     def pair(self, name: str) -> str | None:
-        """Return the name of the other run of a pair in the same world; None if there is none."""
+        """Return the name of the other run of a pair in the same world; None without a pair."""
         other = self._other(name)
         if other is not None:
             with suppress(RefusalError):

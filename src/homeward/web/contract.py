@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 
 
 class Answer(BaseModel):
-    """Base of all answers: no key is missing, and none is undeclared."""
+    """Base of all answers: every key is present, and every key is declared."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -156,7 +156,7 @@ class Criterion(Answer):
 
 
 class Action(Answer):
-    """One action: rows down `dr` and columns right `dc`, null off a map."""
+    """One action; on a map, it moves `dr` rows down and `dc` columns to the right."""
 
     name: str
     dr: int | None
@@ -262,7 +262,7 @@ class Why(Answer):
     state: int
     action: int | None
     end: End | None
-    trapped: Annotated[bool, Field(description="No move works, and there is none that stays.")]
+    trapped: Annotated[bool, Field(description="No move works, and no action stays.")]
     status: str
     sentence: str
     reasons: str
@@ -306,7 +306,7 @@ class Ghosts(Answer):
     step: int
     cell: int
     bound: Annotated[float, Field(description="Proven probability of coming home.")]
-    path: Annotated[list[int], Field(description="Cells of the way; empty if none is proven.")]
+    path: Annotated[list[int], Field(description="Cells of the way; empty if no way is proven.")]
     lost: Annotated[
         list[int | None],
         Field(description="By world: the place on the path whose next move fails, or null."),

@@ -30,7 +30,7 @@ def files_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def file_of(folder: Path, name: str) -> Path | None:
-    """Return the path of a file that can be downloaded; None if there is none of this name."""
+    """Return the path of a file that can be downloaded; None if no such file exists."""
     if not NAME.fullmatch(name) or name in INTERNAL or Path(name).suffix not in DOWNLOADS:
         return None
     return plain_file(folder, name)

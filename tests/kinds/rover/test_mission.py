@@ -131,7 +131,7 @@ def test_the_next_move_comes_with_its_line_on_the_map(rock: dict[str, Any], tmp_
         (2, {"crs": "EPSG:32634"}, "warp it with gdalwarp"),
         (2, {"crs": None}, "no coordinate system"),
         (1, {}, "band 2 must have the standard deviations"),
-        (2, {"place": rasterio.Affine(10.0, 0.0, 0.0, 0.0, -10.0, 0.0)}, "has no height at the"),
+        (2, {"place": rasterio.Affine(10.0, 0.0, 0.0, 0.0, -10.0, 0.0)}, "no cell of the map"),
         (-2, {}, "the error in row 0, column 0 of band 2 is -1"),
     ],
 )

@@ -192,7 +192,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 def _draw_ground(
     axes: Axes, grid: HeightMap, states: IntArray
 ) -> tuple[PatchCollection, PatchCollection]:
-    """Draw the squares `states`, sized and coloured by height; return tiles and squares."""
+    """Draw `states` as squares, sized and coloured by height; return backgrounds and squares."""
     rows, columns = grid.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
     axes.set_axis_off()

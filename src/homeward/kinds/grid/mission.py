@@ -32,7 +32,7 @@ FORM = "[row, column, height]"
 class GridVehicle(Vehicle):
     """An explorer of a grid. A position is [row, column] and a height [row, column, height].
 
-    Each report of a position must tell the heights of that square and of its neighbours, unless
+    Each report of a position must have the heights of that square and of its neighbours, unless
     they are known. A height is 1 to the number of levels, or -1 for a wall.
     """
 
@@ -99,8 +99,8 @@ class GridVehicle(Vehicle):
             if height == UNKNOWN:
                 row, column = divmod(square, self.shape[1])
                 raise InvalidInputError(
-                    f"the height of row {row}, column {column} is missing: tell the heights of the "
-                    "square and its neighbours"
+                    f"the height of row {row}, column {column} is missing: report the heights of "
+                    "the square and its neighbours"
                 )
         if moved is not None:
             self._check_move(moved, heights, known)

@@ -67,7 +67,7 @@ def _height_unit_of(value: Any) -> Any:
         except ValueError:
             raise ValueError(f"{value!r} is not m, ft, or the length of a unit in m") from None
     if isinstance(value, int | float) and not 1e-6 <= value <= 1e6:
-        raise ValueError(f"a unit of {value:g} m is not one of height, expected 1e-6 to 1e6 m")
+        raise ValueError(f"the unit of heights is {value:g} m, expected 1e-6 to 1e6 m")
     return value
 
 
@@ -118,7 +118,7 @@ class RoverConfig(SafeConfig):
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
     height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
-        description="Unit of the heights if the raster has none: m, ft, or its length in m."),
+        description="Unit of the heights if the raster names no unit: m, ft, or its length in m."),
         Option(unset="m")] = None
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
@@ -245,7 +245,7 @@ class RoverConfig(SafeConfig):
                     f"{named(name)} is for synthetic Mars only, not for {self.terrain}"
                 )
         if self.terrain in (MARS, SAMPLE) and self.height_unit is not None:
-            raise InvalidInputError(f"{named('height_unit')} is for rasters only: give one")
+            raise InvalidInputError(f"{named('height_unit')} is for rasters only: remove it")
         if self.terrain == SAMPLE and self.pixel is not None:
             raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
 

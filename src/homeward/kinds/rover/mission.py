@@ -26,10 +26,10 @@ from homeward.kinds.rover.terrain import crossings_of
 from homeward.kinds.rover.way_home import (
     WaysHome,
     collection_of,
-    in_degrees,
     line_of,
     on_map,
     routes_home,
+    routes_text,
     way_features,
 )
 from homeward.planning.remote import Outside
@@ -212,7 +212,11 @@ class RoverVehicle(Vehicle):
     def observation(
         self, measured: Measured, moved: Transition | None, state: int, belief: Belief
     ) -> Heights:
-        """Return the measured heights and the move before them; raise at a gross error."""
+        """Return the measured heights and the move before them.
+
+        Raise if a height is more than `MAX_DEVIATIONS` standard deviations from the believed one,
+        unless the report says that it is sure.
+        """
         cells, heights, variances, sure = measured
         if len(cells) and not sure:
             assert isinstance(belief, SlopeBelief)
@@ -292,7 +296,7 @@ class RoverVehicle(Vehicle):
         heights, deviations = patch.heights[pixel], errors[pixel]
         known = np.isfinite(heights)
         if not known.any():
-            raise InvalidFileError(f"{path}: has no height at the point of a cell of the map")
+            raise InvalidFileError(f"{path}: no cell of the map has a height in this file")
         wrong = known & ~((deviations > 0.0) & (deviations < math.inf))
         if wrong.any():
             k = int(np.argmax(wrong))
@@ -320,7 +324,7 @@ class RoverVehicle(Vehicle):
             why = no_degrees(cells)
         else:
             try:
-                gpx = in_degrees(routes_home(self.config, found), cells, "way_home.gpx")
+                gpx = routes_text(routes_home(self.config, found), cells, "way_home.gpx")
             except MissingExtraError as cause:
                 why = str(cause)
         geojson = collection_of(self.config, way_features(self.config, found))

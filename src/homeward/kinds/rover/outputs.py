@@ -59,11 +59,11 @@ from homeward.kinds.rover.targets import target_features, told_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.kinds.rover.way_home import (
     collection_of,
-    in_degrees,
     line_of,
     on_map,
     points_geojson,
     routes_home,
+    routes_text,
     way_features,
     ways_home,
 )
@@ -122,7 +122,7 @@ def write_products(ended: Ended) -> None:
         if has_degrees(cells.crs):
             home, line = routes_home(config, ways), on_map(config, line_of(config, path))
             for file, routes in ((GPX, home), (WAY_KML, home), (PATH_KML, [("path", line)])):
-                replace_file(ended.directory / file, in_degrees(routes, cells, file).encode())
+                replace_file(ended.directory / file, routes_text(routes, cells, file).encode())
     except MissingExtraError:
         missing = (
             f"There is no {TERRAIN}, {STYLE}, {CHANCES}, {GPX} or KML, since rasterio is not "

@@ -319,7 +319,7 @@ def _no_promise(config: RoverConfig) -> str:
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
-    """Return the other criteria as text."""
+    """Return one line for each criterion besides the return home."""
     found = []
     limits = config.run_limits()
     if limits:

@@ -82,7 +82,7 @@ def worth_of(config: RoverConfig, belief: SlopeBelief, sensor: Sensor) -> FloatA
 
 
 def told_of(ended: Ended, config: RoverConfig, path: Sequence[int]) -> list[dict[str, Any]]:
-    """Return each target as JSON values: its place, the step that reached it, or why none did."""
+    """Return each target as JSON values: its place, and the step that reached it or why not."""
     targets, cells = targets_of(config), cells_of(config)
     states = cells_of_targets(targets, cells)
     first = {state: step for step, state in reversed(list(enumerate(path)))}

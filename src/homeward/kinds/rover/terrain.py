@@ -281,7 +281,10 @@ def _stamp(file: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=1)
 def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> Pinned:
-    """Make the cells; `stamps` are the sizes and the times of the files."""
+    """Read the terrain and make its cells.
+
+    `stamps` are the sizes and times of the files; they only make the cache notice a change.
+    """
     elevation = elevation_of(config)
     obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
     masks = [mask for mask in (obstacles, kept_out) if mask is not None]

@@ -138,7 +138,7 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
             for at, ways in found
             for about, line in routes_home(config, ways)
         ]
-        replace_file(out, in_degrees(routes, cells, out).encode())
+        replace_file(out, routes_text(routes, cells, out).encode())
     return sum(len(ways.ways) for _, ways in found)
 
 
@@ -165,10 +165,13 @@ def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[lis
     ]
 
 
-def in_degrees(
+def routes_text(
     routes: Sequence[tuple[str, list[list[float]]]], cells: Cells, file: str | Path
 ) -> str:
-    """Return routes as the text of a GPX or KML file, by its suffix."""
+    """Return the text of a GPX or KML file, by the suffix of `file`.
+
+    A route is a description, and its map coordinates and heights [n, 3].
+    """
     assert cells.crs is not None
     write = route_gpx if str(file).lower().endswith(".gpx") else route_kml
     return write(routes, f"{cells.name}: {Path(file).stem.replace('_', ' ')}", cells.crs)

@@ -86,11 +86,11 @@ class ToyTextConfig(Config):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the agent given as `algorithm`, if that can name it."""
+        """Return values with the key `agent` replaced by `algorithm`, if possible."""
         return spelled(cls, values)
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent: `agent`, or the one that `algorithm` means."""
+        """Return the agent named by the key `agent`, or else by the key `algorithm`."""
         return agent_of(self)
 
     def sampled(self) -> Sampled | None:

@@ -7,7 +7,7 @@ export interface About {
   limits: ServerLimits;
 }
 
-/** One action: rows down `dr` and columns right `dc`, null off a map. */
+/** One action; on a map, it moves `dr` rows down and `dc` columns to the right. */
 export interface Action {
   name: string;
   dr: number | null;
@@ -127,7 +127,7 @@ export interface Ghosts {
   step: number;
   cell: number;
   bound: number; // Proven probability of coming home.
-  path: number[]; // Cells of the way; empty if none is proven.
+  path: number[]; // Cells of the way; empty if no way is proven.
   lost: (number | null)[]; // By world: the place on the path whose next move fails, or null.
 }
 
@@ -360,7 +360,7 @@ export interface Why {
   state: number;
   action: number | null;
   end: End | null;
-  trapped: boolean; // No move works, and there is none that stays.
+  trapped: boolean; // No move works, and no action stays.
   status: string;
   sentence: string;
   reasons: string;
