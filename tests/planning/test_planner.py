@@ -287,6 +287,19 @@ def test_a_reward_that_can_not_be_reached_makes_no_plan_worthless_or_less_than_o
     assert found.gap < 1e-6
 
 
+@pytest.mark.parametrize("asked", [[], [ReturnHome(0.9)]])
+def test_where_nothing_moves_an_optimal_plan_has_no_large_gap(asked: list[ReturnHome]) -> None:
+    # From 0, where waiting pays 9 a step, no move works; beyond, 1e12 is paid.
+    model = Moves(
+        np.array([[0, 1], [1, 2], [2, 1]]), np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    )
+    bonus = np.array([[9.0, 1.0], [1e12, 0.0], [0.0, 1e12]])
+    found = Planner(constant(bonus), asked, 0.9).plan(FiniteBelief([model]), 0)
+    assert found.status is Status.OPTIMAL
+    assert found.exploration_value == pytest.approx(90.0)
+    assert found.gap < 1e-6
+
+
 def test_staying_where_it_pays_is_not_waiting() -> None:
     found = Planner(constant(np.ones((2, 2))), [ReturnHome(1.0)], 0.5).plan(RIDGE, 0)
     assert found.action == 0

@@ -81,9 +81,11 @@ def test_who_does_not_read_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         thread = threading.Thread(target=engine.run, kwargs={"sockets": [listener]})
         thread.start()
         until(lambda: engine.started)
-        with socket.create_connection(listener.getsockname(), 10) as line:
-            line.sendall(ASK)
-            until(lambda: engine.server_state.connections)
-            until(lambda: not engine.server_state.connections)
-        engine.should_exit = True
-        thread.join()
+        try:
+            with socket.create_connection(listener.getsockname(), 10) as line:
+                line.sendall(ASK)
+                until(lambda: engine.server_state.connections)
+                until(lambda: not engine.server_state.connections)
+        finally:
+            engine.should_exit = True
+            thread.join()

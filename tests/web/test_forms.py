@@ -33,6 +33,7 @@ def test_only_two_kinds_are_made_from_the_page(kind: Any, tmp_path: Path) -> Non
         ("grid", {"size": "10"}, "size is"),
         ("rover", {"climb": 90}, "climb is 90"),
         ("rover", {"cell": 0}, "cell is 0"),
+        ("rover", {"cell": 1e308}, "cell is 1e.308"),
         ("rover", {"limit": -1}, "limit is -1"),
     ],
 )

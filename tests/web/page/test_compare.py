@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
+from tests.web.frames import unpack
+
+from homeward.web.frames import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route
@@ -52,6 +55,30 @@ def test_a_line_that_comes_later_is_drawn_beside_the_others(look: Looking) -> No
     for route in held:
         route.continue_()
     expect(known.locator(".plot-values > span")).to_have_count(2)
+    expect(known.locator(".u-over")).to_have_count(1)
+
+
+def test_a_line_that_goes_leaves_the_others(look: Looking, site: Site) -> None:
+    """As in a live comparison, while the server still computes what is known by the new steps."""
+
+    def longer(route: Route) -> None:
+        details = route.fetch().json()
+        route.fulfill(json={**details, "steps": details["steps"] + 1})
+
+    def without_known(route: Route) -> None:
+        about, arrays = unpack(route.fetch().body())
+        del arrays["known"]
+        route.fulfill(body=pack(arrays, step=about["step"], total=about["total"]))
+
+    look.open("#/compare/meadow-safe/bold?step=3")
+    look.painted(3, map_=0)
+    known = look.find(".plot").nth(1)
+    expect(known.locator(".plot-values > span")).to_have_count(2)
+    expect(known.locator(".u-over")).to_have_count(1)
+    look.page.route("**/runs/bold", longer)
+    look.page.route("**/runs/bold/records*", without_known)
+    (site.root / "bold" / "manifest.json").touch()  # the page hears of it, and asks again
+    expect(known.locator(".plot-values > span")).to_have_count(1)
     expect(known.locator(".u-over")).to_have_count(1)
 
 
