@@ -233,7 +233,7 @@ def test_a_unit_that_the_raster_contradicts_or_that_is_none_is_refused(
     assert settle(with_(ground, height_unit="m")).height_unit == "m"
     with pytest.raises(InvalidInputError, match=r"ground.tif: names 'm' as the unit of its height"):
         settle(with_(ground, height_unit="ft"))
-    for unit, message in (("yd", "'yd' is not m, ft, or"), (0.0, "a unit of 0 m is not one")):
+    for unit, message in (("yd", "'yd' is not m, ft, or"), (0.0, "the unit of heights is 0 m")):
         with pytest.raises(ValueError, match=message):
             with_(ground, height_unit=unit)
     with pytest.raises(ValueError, match="height_unit is for rasters only"):
