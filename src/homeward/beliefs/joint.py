@@ -103,9 +103,11 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
         low, high, model, moves = np.empty(count), np.empty(count), belief.mean(), sets[1:]
         risk, likely = belief.blocked_probability()[moves], model.success[moves]
         bounded, least = belief.least_blocked()
-        numbers = sets.state * model.actions + sets.action
-        apart = np.isin(numbers, bounded)
-        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        apart = np.zeros(len(likely), dtype=bool)
+        if len(bounded):
+            numbers = sets.state * model.actions + sets.action
+            apart = np.isin(numbers, bounded)
+            likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
         height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
     if isinstance(belief, CorrelatedTerrainBelief):
