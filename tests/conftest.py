@@ -32,7 +32,7 @@ settings.register_profile(
     "suite",
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
