@@ -242,7 +242,10 @@ def live(browser: Browser, place: Path) -> None:
         page.add_init_script(TASKS)
         page.goto(f"{address}/?token={token}")
         page.wait_for_selector("tr[data-run]")  # the page has its key
-        body = {"kind": "rover", "name": "large", "config": {"cell": 1.0, "sensor_range": 100.0}}
+        # In cells of 20 m: from the middle of a map in cells of 1 m, no move is safe.
+        size = {"rows": 1000, "columns": 2000, "pixel": 20.0, "cell": 20.0}
+        config = {**size, "sensor_range": 100.0, "limit": 1_000_000}
+        body = {"kind": "rover", "name": "large", "config": config}
         page.evaluate(
             "([body, token]) => fetch('/api/v1/runs', { method: 'POST', body: JSON.stringify(body),"
             " headers: { 'X-Homeward': '1', 'Content-Type': 'application/json',"
@@ -262,6 +265,8 @@ def live(browser: Browser, place: Path) -> None:
                 page.wait_for_timeout(1_000)
                 page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
                 page.mouse.wheel(0, -60)
+        if "running" not in page.locator(".run-head").inner_text():
+            raise RuntimeError("the run ended while it was watched")
         say(f"after {WATCHED_SECONDS:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
         say(f"longest tasks, with processor time in brackets: {longest(browser.stop_tracing())}")
         say(f"longest pause of a process with 2 ms of work: {pauses[-1]} ms")

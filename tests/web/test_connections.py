@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -89,3 +90,13 @@ def test_who_does_not_read_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         finally:
             engine.should_exit = True
             thread.join()
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_who_reads_too_little_is_hung_up_on(more: int) -> None:
+    line, waiting = IdleTimeout.__new__(IdleTimeout), 1 << 20
+    line.transport, line.loop = Mock(), Mock()
+    line.transport.get_write_buffer_size.return_value = waiting - connections.MIN_SENT_BYTES + more
+    line._check_reader(waiting)
+    assert line.transport.abort.call_count == more
+    assert line.loop.call_later.call_count == 1 - more

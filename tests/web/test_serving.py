@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+import uvicorn
 from tests.web.site import CHANGE, Site, until
 
 from homeward.errors import InvalidInputError
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import BusyError
+from homeward.web.connections import IdleTimeout
 from homeward.web.serving import _short, bind, claimed, make_demo, serve
 
 if TYPE_CHECKING:
@@ -205,6 +207,18 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
 def test_a_folder_with_a_run_is_left_as_it_is(own: Path) -> None:
     assert not make_demo(own)
     assert os.listdir(own) == ["grid-safe"]
+
+
+def test_a_served_connection_closes_when_its_client_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[object] = []
+    monkeypatch.setattr(
+        uvicorn.Server, "run", lambda engine, sockets: used.append(engine.config.http)
+    )
+    with bind("127.0.0.1", 0) as listener:
+        serve(tmp_path, listener, "127.0.0.1", "let-me-in", 1, lambda: None)
+    assert used == [IdleTimeout]
 
 
 def test_a_log_line_is_one_line() -> None:

@@ -77,7 +77,11 @@ def test_a_line_that_goes_leaves_the_others(look: Looking, site: Site) -> None:
     expect(known.locator(".u-over")).to_have_count(1)
     look.page.route("**/runs/bold", longer)
     look.page.route("**/runs/bold/records*", without_known)
-    (site.root / "bold" / "manifest.json").touch()  # the page hears of it, and asks again
+    for _ in range(60):  # until the page listens: it hears of the change, and asks again
+        (site.root / "bold" / "manifest.json").touch()
+        look.page.wait_for_timeout(500)
+        if known.locator(".plot-values > span").count() == 1:
+            break
     expect(known.locator(".plot-values > span")).to_have_count(1)
     expect(known.locator(".u-over")).to_have_count(1)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from playwright.sync_api import expect
 
 from homeward.replay import Replay
 from homeward.replay.events import trapped_at
+from homeward.words import ENDS, sentence
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route
@@ -19,10 +22,12 @@ if TYPE_CHECKING:
 
 WORLD = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
 GROUND = {"rows": 200, "columns": 300, "sensor_range": 29.0, "limit": 12, "delta": 0.9}
+PIT = "555\n5a5\n555"
 RUNS = [
     ("meadow-safe", "grid", {**WORLD, "delta": 0.9, "limit": 20}),
     ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
     ("ground", "rover", GROUND),
+    ("pit", "grid", {"map": PIT, "explorer": "uncover", "algorithm": "paper", "stay": False}),
 ]
 RECORD_STROKES = """
 window.strokes = [];
@@ -76,6 +81,16 @@ def test_thousands_of_events_leave_the_slider_light(look: Looking) -> None:
     assert look.page.evaluate("window.changes") == 0
 
 
+def test_events_are_asked_for_after_the_first_map_and_reasons(look: Looking) -> None:
+    """The same process makes them, and takes longer for the events."""
+    asked: list[str] = []
+    look.page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    with look.page.expect_request("**/timeline"):
+        look.open("#/run/meadow-safe?step=3")
+    last = [path.rpartition("/")[2] for path in asked]
+    assert {"fields", "why"} <= set(last[: last.index("timeline")])
+
+
 def test_refused_moves_are_struck_and_the_sentence_names_them(look: Looking, site: Site) -> None:
     replay = Replay(site.root / "meadow-safe")
     step = next(
@@ -96,6 +111,34 @@ def test_refused_moves_are_struck_and_the_sentence_names_them(look: Looking, sit
     assert LOST in strokes
     assert WAY in strokes
     look.page.close()
+
+
+def test_only_moves_that_may_work_are_drawn(look: Looking, site: Site) -> None:
+    def moves(step: int) -> dict[float, bool]:
+        told = replay.why(step)["actions"]
+        return {math.atan2(e["dr"], e["dc"]): e["leaves"] > 0 for e in told if e["dr"] or e["dc"]}
+
+    replay = Replay(site.root / "meadow-safe")
+    step = next(step for step in range(len(replay.log)) if not all(moves(step).values()))
+    look.open(f"#/run/meadow-safe?step={step}")
+    look.explained(step)
+    look.page.evaluate(
+        "window.turns = []; const rotate = CanvasRenderingContext2D.prototype.rotate;"
+        "CanvasRenderingContext2D.prototype.rotate = function (turn) {"
+        "  window.turns.push(turn); return rotate.call(this, turn); }; 0"
+    )
+    look.page.keyboard.press("+")
+    look.page.wait_for_function("window.turns.length > 0")
+    drawn = set(look.page.evaluate("window.turns"))
+    assert drawn == {turn for turn, works in moves(step).items() if works}
+
+
+def test_one_who_is_stuck_chooses_no_move(look: Looking) -> None:
+    look.open("#/run/pit?step=0")
+    why = look.explained(0)
+    expect(why.locator(".sentence")).to_have_text(sentence(ENDS["stuck"]))
+    expect(why.locator(".rose")).to_have_count(0)
+    expect(why).not_to_contain_text("chosen")
 
 
 def test_a_way_home_of_another_moment_is_not_drawn(look: Looking) -> None:
@@ -225,15 +268,25 @@ def test_single_letters_can_be_switched_off(look: Looking) -> None:
 def test_what_is_announced_is_the_cell_that_was_reached(look: Looking) -> None:
     look.open("#/run/meadow-safe?step=3")
     look.painted(3).focus()
+    look.page.keyboard.press("ArrowLeft")
     spoken = look.find(".map-box [aria-live=polite]")
-    look.page.keyboard.press("ArrowLeft")
+    count = len(look.get("runs/meadow-safe").json()["layers"])
+    expect(look.find(".readout dd")).to_have_count(count)  # all layers have come
     expect(spoken).to_contain_text("row ")
+    spoken.evaluate(
+        "(region) => { window.heard = []; new MutationObserver(() => heard.push(region.innerText))"
+        ".observe(region, { characterData: true, childList: true, subtree: true }); }"
+    )
+    for _ in range(2):
+        said = spoken.inner_text()
+        look.page.keyboard.press("ArrowLeft")
+        expect(spoken).not_to_have_text(said)
+        expect(spoken).not_to_be_empty()
     said = spoken.inner_text()
-    look.page.keyboard.press("ArrowLeft")
-    expect(spoken).not_to_have_text(said)
-    place = spoken.inner_text().partition(":")[0]
-    assert place != said.partition(":")[0]
-    expect(look.find(".readout b")).to_have_text(place)
+    expect(look.find(".readout b")).to_have_text(said.partition(":")[0])
+    heard = {text for text in look.page.evaluate("window.heard") if text}
+    assert said in heard
+    assert len(heard) == 2  # no cell with the values of the one before
 
 
 @pytest.mark.parametrize("level", ["0.955", "1"])

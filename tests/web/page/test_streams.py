@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
+from tests.missions.playing import GridPlayer, start
 
 from homeward.runs import Run
 
@@ -70,6 +71,13 @@ ALONE = """
 """A window without shared workers, which counts its streams and can be hidden."""
 
 
+NEWS = """(counts) => { for (const to of counts) {
+    const data = JSON.stringify({ id: "outside", from: 0, to, status: "waiting" });
+    window.streams.at(-1).dispatchEvent(new MessageEvent("steps", { data }));
+} }"""
+"""Tells a window on a mission of numbers of steps."""
+
+
 def test_a_window_has_one_stream_and_a_hidden_one_has_none(look: Looking, site: Site) -> None:
     page = look.page.context.new_page()
     page.add_init_script(ALONE)
@@ -91,3 +99,21 @@ def test_a_link_to_a_later_step_does_not_load_the_first(look: Looking) -> None:
     maps = [url for url in asked if "/fields" in url]
     assert maps
     assert not [url for url in maps if "/steps/0/" in url]
+
+
+def test_an_update_does_not_replace_a_reload_that_waits(look: Looking, site: Site) -> None:
+    """News of more steps, of a run that was made anew, and again of more steps, come at once."""
+    player = GridPlayer()
+    mission = start(site.root / "outside", player, "grid")
+    mission.observe(player.look())
+    mission.observe(player.act(mission.next()["action"], id="1"))
+    page = look.page.context.new_page()
+    page.add_init_script(ALONE)
+    page.goto(f"{site.address}/#/run/outside")
+    expect(page.locator(".count").first).to_contain_text("of 1 steps")
+    page.wait_for_function("listens() === 1")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/records?from=")[2]))
+    with page.expect_response(lambda answer: "/records?from=0" in answer.url):
+        page.evaluate(NEWS, [2, 0, 3])
+    assert [first[0] for first in asked if first] == ["1", "0"]

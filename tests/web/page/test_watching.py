@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from tests.web.frames import unpack
 from tests.web.page.looking import MARGIN
 
 from homeward.planning.explorer import Explorer
@@ -526,6 +527,11 @@ def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:
         assert said is not None
         assert float(said[1]) == pytest.approx(value, rel=1e-3)
         expect(plot.locator(".u-over")).to_be_visible()
+    first = unpack(look.get("runs/meadow-safe/records").body())[0]["known_at_start"]
+    look.scrub(0)
+    look.painted(0)
+    known = look.find(".plot").nth(1).locator(".plot-values b")
+    assert float(known.inner_text()) == pytest.approx(first, rel=1e-3)
 
 
 def test_the_first_plot_says_what_is_proven_of_the_plan_and_of_the_move(
