@@ -61,6 +61,11 @@ def test_a_fit_is_at_least_as_likely_as_the_kernel_drawn_from(seed: int, length:
     assert fit_kernel(EVERY, heights, SHAPE).log_likelihood > law.logpdf(heights) - 0.5
 
 
+def test_equal_heights_fit_no_kernel() -> None:
+    with pytest.raises(InvalidBeliefError, match=r"all 168 measured heights are -3\.5 m"):
+        fit_kernel(EVERY, np.full(len(EVERY), -3.5), SHAPE)
+
+
 def test_a_known_noise_is_kept() -> None:
     heights = drawn(Matern(4.0, 4.0), 0, noise=0.01)
     fit = fit_kernel(EVERY, heights, SHAPE, noise=0.01, smoothness=(1.5,))

@@ -54,6 +54,9 @@ NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)
 LEAST_NOISE_RATIO = 1e-9
 """Smallest ratio of noise variance to height variance; it keeps the matrices invertible."""
 
+IMPOSSIBLE = 1e300
+"""Loss of a kernel under which the heights are impossible; the search needs a finite one."""
+
 MAX_FIT_CELLS = 600
 """Most measured cells that a fit uses, spread evenly over those given."""
 
@@ -173,6 +176,10 @@ def fit_kernel(
         raise InvalidBeliefError(
             f"{len(at)} measured cells are too few to fit a kernel: expected 5 or more"
         )
+    if np.ptp(values) == 0.0:
+        raise InvalidBeliefError(
+            f"all {len(at)} measured heights are {values[0]:g} m: expected different heights"
+        )
     if len(at) > MAX_FIT_CELLS:
         chosen = np.linspace(0, len(at) - 1, MAX_FIT_CELLS).astype(np.intp)
         at, values = at[chosen], values[chosen]
@@ -188,7 +195,7 @@ def fit_kernel(
             tried += 1
             fit = _fit_at(distance, values, kind, point, noise, scale)
             if fit is None:
-                return math.inf
+                return IMPOSSIBLE
             if best is None or fit.log_likelihood > best.log_likelihood:
                 best = fit
             return -fit.log_likelihood
