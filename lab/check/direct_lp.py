@@ -149,9 +149,10 @@ def _staying(belief: FiniteBelief, discount: float) -> FloatArray:
     mean = np.tensordot(belief.weights, success, axes=1)
     stretch = (1.0 - discount) / (1.0 - discount + discount * success)
     half = -0.5 * np.tensordot(belief.weights, np.abs(success - mean) * stretch, axes=1)
-    sure = np.isin(success, (0.0, 1.0)).all()  # of every move: a belief declares it or not
+    leads = first.dest != np.arange(first.states)[:, None]
+    sure = np.isin(success[:, leads], (0.0, 1.0)).all()  # of all of them: a belief declares it
     sigma = np.where(sure, -(1.0 - discount) * mean * (1.0 - mean), half)
-    moves: FloatArray = np.where(first.dest != np.arange(first.states)[:, None], sigma, 0.0)
+    moves: FloatArray = np.where(leads, sigma, 0.0)
     return moves
 
 
