@@ -2,7 +2,7 @@
 
 Plans for every criterion, pair and triple are compared with an LP over two copies of the states:
 before and after the explorer leaves a set. The rewards of the LP follow from the definitions of the
-criteria. Plan and LP share only the return policy.
+criteria. Plan and LP share only the form of the model and the return policy.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def compare_together(case: BoundCase, correction: Correction) -> Directly:
 
     For a recall after a fixed number of steps, the LP has two copies per step.
     """
-    belief, criteria, recall = case.belief, case.criteria, case.recall
+    criteria, recall = case.criteria, case.recall
+    belief = case.belief.as_moves() or case.belief  # the form that a plan is made on
     plan = Planner(far_bonus, criteria, case.discount, correction, recall=recall).plan(belief, 0)
     objective = belief.mean().reward + far_bonus(belief)
     floors, levels = direct_floors(belief, criteria, plan)

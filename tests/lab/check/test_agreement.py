@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
+from homeward.models import Moves, SparseMDP
+from homeward.safety import StayInside
 from homeward.solvers import Status, solve_constrained, solve_occupancy
 from lab.check.agreement import Kind, compare, random_problem
 from lab.check.direct_lp import Directly, Program, compare_together
-from lab.check.soundness import TOGETHER, random_case
+from lab.check.soundness import TOGETHER, BoundCase, random_case
 
 
 @pytest.mark.parametrize("kind", ["moves", "general"])
@@ -51,6 +55,27 @@ def test_a_plan_of_any_criteria_is_what_a_direct_lp_says(
             assert found.agrees
             assert found.difference < 1e-7
             assert found.shortfall < 1e-8
+
+
+def test_a_move_that_leads_nowhere_may_fail_at_random() -> None:
+    # Everything is inside. Action 0 stays, in one world not always; action 1 leads to and fro.
+    dest, works = np.array([[0, 1], [1, 0]]), np.array([[0.5, 1.0], [1.0, 1.0]])
+    worlds = [Moves(dest, works), Moves(dest, np.array([[1.0, 0.0], [1.0, 0.0]]))]
+    belief = FiniteBelief(worlds, np.array([0.1, 0.9]))
+    inside = StayInside(np.array([True, True]), 0.95)
+    found = compare_together(BoundCase(belief, [inside], 0.99, (), None), Correction.MOVES)
+    assert found.agrees
+    assert found.difference < 1e-7
+
+
+def test_general_rows_with_two_outcomes_are_judged_as_moves() -> None:
+    # In this case every row stays or leads to one state, and no process ends.
+    case = random_case(("earn",), 2, np.random.default_rng(54))
+    assert isinstance(case.belief.mean(), SparseMDP)
+    assert case.belief.as_moves() is not None
+    found = compare_together(case, Correction.GENERAL)
+    assert found.agrees
+    assert found.difference < 1e-7
 
 
 @pytest.mark.parametrize("margin", [-1e-10, 0.0, 1e-10])
