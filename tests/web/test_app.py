@@ -5,6 +5,7 @@ import itertools
 import json
 import shutil
 import threading
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -106,6 +107,11 @@ def test_what_one_takes_along_is_sent_as_files(site: Site, runs: Path) -> None:
     assert site.get(f"{run}/steps/5/way/home.exe").status_code == 404
     found = site.get(f"{API}/runs/grid-safe/certificate").json()
     assert (found["run"], found["refuted"]) == ("grid-safe", False)
+    record, there = found["details"]["record"], runs / "grid-safe"
+    assert record["steps_sha256"] == sha256((there / "steps.jsonl").read_bytes()).hexdigest()
+    assert record["config_sha256"] == sha256((there / "config.json").read_bytes()).hexdigest()
+    assert record["config"] == Run.open(there).config
+    assert record["homeward"] == __version__
 
 
 def test_a_run_is_made_again_at_other_levels(busy: Site) -> None:

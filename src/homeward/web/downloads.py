@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from homeward import __version__
 from homeward.runs import Run
+from homeward.runs.manifest import now
+from homeward.runs.run import STEPS
 from homeward.runs.verification import plan_of_step
 from homeward.web.catalogue import NAME, plain_file
 from homeward.web.refusals import Refusal
 from homeward.web.transport import DOWNLOADS
+from homeward.web.uploads import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,18 +52,37 @@ def way_home_file(kind: Kind, folder: Path, step: int, suffix: str) -> bytes:
 
 
 def certificate_of(folder: Path) -> dict[str, Any]:
-    """Return the verdict on what a run claims, as JSON values."""
+    """Return the verdict on what a run claims, as JSON values.
+
+    Entry ``record`` says of which files: the configuration, digests, the version and the time.
+    """
     from homeward.certificates import certificate
 
-    recorded = plan_of_step(Run.open(folder))
+    run = Run.open(folder)
+    recorded = plan_of_step(run)
     about = {"run": folder.name, "step": recorded.record.step}
     if recorded.stored is not None:
         found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
-        return {**about, "refuted": found.refuted, "details": found.as_dict()}
-    run = None if recorded.run is None else recorded.run.as_dict()
+        details = {**found.as_dict(), "record": _record_of(run)}
+        return {**about, "refuted": found.refuted, "details": details}
+    told = None if recorded.run is None else recorded.run.as_dict()
     homes = [home.as_dict() for home in recorded.homes]
-    details = {"run": run, "homes": homes, "notes": list(recorded.notes)}
+    details = {"run": told, "homes": homes, "notes": list(recorded.notes)}
+    details["record"] = _record_of(run)
     return {**about, "refuted": recorded.refuted, "details": details}
+
+
+def _record_of(run: Run) -> dict[str, Any]:
+    """Return which record a verdict is about, so that it can be found and checked again."""
+    with (run.directory / STEPS).open("rb") as steps:
+        digest = hashlib.file_digest(steps, "sha256").hexdigest()
+    return {
+        "config": name_of(run.config, run.directory.parent),
+        "config_sha256": run.manifest.config_sha256,
+        "steps_sha256": digest,
+        "homeward": __version__,
+        "certified": now(),
+    }
 
 
 def other_levels(config: Mapping[str, Any], keys: tuple[str, ...], level: float) -> dict[str, Any]:
