@@ -96,3 +96,15 @@ console.log(JSON.stringify(values.map((value) => reading({ layers }, "height", v
 
 def test_heights_are_told_to_the_centimetre(tmp_path: Path) -> None:
     assert said(tmp_path, "words.ts", WORDS) == ["−4231.23 m", "12.35 m", "0.123 m"]
+
+
+CALLED = """
+import { calledFrom } from "./words.mjs";
+console.log(JSON.stringify([calledFrom(13, 13, 12), calledFrom(13, 0, 12)]));
+"""
+
+
+def test_a_run_called_off_at_home_is_said_to_be_so_after_its_next_move(tmp_path: Path) -> None:
+    here, next_ = said(tmp_path, "words.ts", CALLED)
+    assert here == "from row 1, column 1"
+    assert next_ == "after the next move, from row 1, column 1"

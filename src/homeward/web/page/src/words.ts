@@ -172,6 +172,11 @@ export function cellName(cell: number, columns: number): string {
   return `row ${Math.floor(cell / columns)}, column ${cell % columns}`;
 }
 
+/** Return from where a run is called off: from the cell `meant`, or from the one after the next move. */
+export function calledFrom(cell: number, meant: number | null, columns: number): string {
+  return `${cell === meant ? "" : "after the next move, "}from ${cellName(cell, columns)}`;
+}
+
 /** Format a layer's value with its unit. */
 export function reading(details: Details, name: string, value: number): string {
   const layer = details.layers.find((each) => each.name === name);
