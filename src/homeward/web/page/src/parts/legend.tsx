@@ -53,7 +53,8 @@ type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
 
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
-  const level = details.criteria.find(({ kind }) => kind === "return")?.level ?? DEFAULT_LEVEL;
+  const level = details.criteria.find(({ kind }) => kind === "return")?.level;
+  const region = `way home ≥ ${levelName(level ?? DEFAULT_LEVEL)}`;
   const apart = details.home !== null && details.home !== "current"; // else it is where one stands
   return [
     { mark: "here", text: "explorer" },
@@ -63,7 +64,7 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
     ...(details.layers.some(({ name }) => name === "v")
-      ? [{ mark: "contour" as const, text: `way home ≥ ${levelName(level)}` }]
+      ? [{ mark: "contour" as const, text: level ? region : `${region}, not asked of this run` }]
       : []),
   ];
 }
