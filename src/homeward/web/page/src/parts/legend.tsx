@@ -7,7 +7,7 @@ import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
 import { howOf, layerOf } from "../run/show";
 import { DEFAULT_LEVEL } from "../run/show";
-import { figure, isOfRun, levelName } from "../words";
+import { figure, isOfRun, levelName, mayBlock } from "../words";
 import { dark } from "./theme";
 
 export interface Key {
@@ -46,7 +46,10 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   const unseen = paler
     ? swatch([214, 205, 192], "paler: not yet seen")
     : swatch(dark.value ? [71, 79, 86] : [150, 153, 157], "not yet seen");
-  return { title: layer.title, unit, bar, swatches: how.way === "relief" && seen ? [unseen] : [] };
+  const swatches = how.way === "relief" && seen ? [unseen] : [];
+  const shut = details.kind === "grid" ? "wall" : "blocked";
+  if (mayBlock(details)) swatches.push(swatch(around.wall, shut));
+  return { title: layer.title, unit, bar, swatches };
 }
 
 type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
