@@ -48,6 +48,20 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
             assert told["safety"] == list(evidence.safety)
 
 
+def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: Path) -> None:
+    replay = Replay(runs / "grid-unsafe")
+    moment, why = replay.at(2), replay.why(2)
+    model: Any = moment.model
+    value = replay.layers(2, ["v"])["v"].ravel()
+    for told in why["actions"]:
+        go, there = model.success[moment.state, told["action"]], told["action"]
+        there = model.dest[moment.state, there]
+        stays = (1.0 - go) * value[moment.state]
+        assert told["way_home"] == pytest.approx(stays + (go * value[there] if go else 0.0))
+    for name in ("grid-safe", "rover-paper"):  # there it is the safety
+        assert all(told["way_home"] is None for told in Replay(runs / name).why(2)["actions"])
+
+
 def test_a_move_into_a_wall_is_not_called_unsafe(tmp_path: Path) -> None:
     world = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
     Run.create(tmp_path / "run", "grid", {**world, "delta": 0.9, "limit": 8}).resume()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from tests.replay.test_history import history_of, scene_of, setup_of
 from tests.replay.test_moment import moment_of
 
+from homeward.kinds.rover.scene import scene_of as rover_scene_of
 from homeward.kinds.rover.scene import steepest
 from homeward.planning.planner import Planner
 from homeward.replay.scene import actions_of
@@ -161,5 +163,25 @@ def test_without_its_arrays_a_run_has_left_no_layers(kind: str) -> None:
 def test_a_slope_is_that_to_the_steepest_neighbour() -> None:
     height = np.array([[0.0, 1.0, 1.0], [0.0, np.nan, 3.0]]).ravel()
     found = steepest(height, (2, 3), (2.0, 1.0)).reshape(2, 3)
-    tangents = [[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]]
-    assert np.allclose(np.tan(np.radians(found)), tangents)
+    tangents = [[1.0, 1.0, 1.0], [0.0, np.nan, 1.0]]
+    assert np.allclose(np.tan(np.radians(found)), tangents, equal_nan=True)
+
+
+def test_a_cell_among_blocked_ones_has_no_slope() -> None:
+    height = np.array([5.0, np.nan, 7.0])
+    assert np.isnan(steepest(height, (1, 3), (1.0, 1.0))).all()
+
+
+def test_a_blocked_cell_makes_no_slope_beside_it(runs: Path) -> None:
+    setup = setup_of(runs / "rover")
+    shape, size = setup.belief.shape, setup.belief.size
+    blocked = np.zeros(shape, bool)
+    blocked[2, 3] = True
+    heights = 600.0 + np.arange(shape[0])[:, None] * size[0] * np.ones(shape)  # 45° everywhere
+    heights[2, 3] = 0.0
+    prior = SimpleNamespace(blocked=blocked.ravel(), shape=shape, size=size)
+    scene = rover_scene_of(replace(setup, belief=prior))
+    moment: Any = SimpleNamespace(belief=SimpleNamespace(height=heights.ravel()))
+    slope = scene.maps(["slope"], moment)["slope"]
+    np.testing.assert_allclose(slope[~blocked], 45.0)
+    assert np.isnan(slope[2, 3])

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from homeward.bonuses import unit_of
 from homeward.models import Moves
 from homeward.planning.plan import Verdict
@@ -53,7 +55,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
         plan = replace(plan, state_names=names, criteria=criteria)
     ways = [c.way_home for c in plan.criteria if c.home.size] or [moment.returns[1].value]
     explanation, actions, proposal = plan.explain(), actions_of(setup), None
-    looks = looks_of(moment)
+    looks, homes = looks_of(moment), _homes_of(plan, moment)
     if plan.proposal is not None:
         proposal = {
             "path": list(plan.proposal.path),
@@ -98,6 +100,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "look": _finite(looks[each.action]),
                 "exploration": _finite(each.exploration),
                 "safety": list(each.safety),
+                "way_home": None if homes is None else homes[each.action],
                 "weight": each.weight,
                 "verdict": verdict,
                 "words": VERDICTS[verdict],
@@ -160,6 +163,15 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
         "way_home": float(moment.returns[1].value[moment.state]),
         "agrees": True,
     }
+
+
+def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
+    """Return the way home [A] after each action; None if a criterion asks for it."""
+    if any(criterion.home.size for criterion in plan.criteria):
+        return None
+    way = np.asarray(moment.returns[1].value, np.float64)
+    found: list[float] = moment.model.ahead(moment.state, way[None])[0].tolist()
+    return found
 
 
 def _verdict(action: ActionEvidence) -> str:

@@ -232,6 +232,10 @@ class WhyAction(Action):
     look: Annotated[float | None, Field(description="Bonus of the cell that it leads to.")]
     exploration: float | None
     safety: list[float]
+    way_home: Annotated[
+        float | None,
+        Field(description="Way home after it, if no criterion of the run asks for one."),
+    ]
     weight: float
     verdict: Verdict
     words: Annotated[str, Field(description="`verdict` in English.")]

@@ -96,3 +96,47 @@ console.log(JSON.stringify(values.map((value) => reading({ layers }, "height", v
 
 def test_heights_are_told_to_the_centimetre(tmp_path: Path) -> None:
     assert said(tmp_path, "words.ts", WORDS) == ["−4231.23 m", "12.35 m", "0.123 m"]
+
+
+CALLED = """
+import { calledFrom } from "./words.mjs";
+console.log(JSON.stringify([calledFrom(13, 13, 12), calledFrom(13, 0, 12)]));
+"""
+
+
+def test_a_run_called_off_at_home_is_said_to_be_so_after_its_next_move(tmp_path: Path) -> None:
+    here, next_ = said(tmp_path, "words.ts", CALLED)
+    assert here == "from row 1, column 1"
+    assert next_ == "after the next move, from row 1, column 1"
+
+
+BLOCKED = """
+import { blockedWord, mayBlock } from "./words.mjs";
+const layers = ["height", "slope", "seen"].map((name) => ({
+  name, scale: name === "seen" ? "categorical" : "sequential",
+}));
+const rover = (config) => ({ kind: "rover", layers, config });
+const real = { terrain: "hills.tif" };
+const runs = [
+  rover(real), rover({ ...real, ground: "paper" }), rover({ obstacles: "rocks.tif" }),
+  rover({ ...real, keep_out: [[1, 2]] }), { kind: "grid", layers, config: {} },
+];
+console.log(JSON.stringify([
+  ...runs.map((run) => blockedWord(run, { height: NaN, slope: NaN, seen: 0 })),
+  blockedWord(runs[0], { height: 4, slope: NaN, seen: NaN }),
+  [...runs, rover({})].map(mayBlock),
+]));
+"""
+
+
+def test_a_blocked_cell_says_what_may_block_it(tmp_path: Path) -> None:
+    stand = "the vehicle can't stand or turn here"
+    assert said(tmp_path, "words.ts", BLOCKED) == [
+        f"Blocked: no data or {stand}.",
+        "Blocked: no data.",
+        "Blocked: an obstacle.",
+        f"Blocked: no data, the area to keep out of or {stand}.",
+        "Blocked: a wall.",
+        "",  # an open cell among blocked ones has no slope
+        [True, True, True, True, True, False],
+    ]

@@ -92,9 +92,25 @@ def test_where_the_plan_is_worth_nothing_worth_is_told_as_it_is(look: Looking) -
     why = why_of(look, "unsafe", UNSAFE_STEPS)
     assert why["value"] == 0.0
     for action in why["actions"]:
-        assert said_of(look, action["action"]) == {"e": "0"}
+        assert said_of(look, action["action"])["e"] == "0"
     caption = look.find(".rose figcaption")
-    expect(caption).to_contain_text("its exploration value.")
+    expect(caption).to_contain_text("its exploration value;")
+
+
+def test_an_explorer_without_a_level_shows_the_ways_home_that_it_does_not_look_at(
+    look: Looking,
+) -> None:
+    look.open("#/run/unsafe?step=0")
+    look.explained(0)
+    look.painted(0)
+    expect(look.find(".rose figcaption")).to_contain_text(
+        "s, the way home after it, which this explorer does not look at"
+    )
+    for action in why_of(look, "unsafe", 0)["actions"]:
+        s = said_of(look, action["action"])["s"]
+        assert float(s) == pytest.approx(action["way_home"], abs=5e-3)
+    contour = legend(look).locator(".marks .swatch").last
+    expect(contour).to_have_text("way home ≥ 0.9, not asked of this run")
 
 
 SIGNS = {

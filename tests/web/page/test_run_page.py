@@ -171,11 +171,16 @@ def test_a_recorded_run_is_called_off_at_a_step(look: Looking, site: Site) -> No
     told = replay.ghosts(step, cell, 1)
     home = told["lost"].count(None)
     look.page.add_init_script(RECORD_STROKES)
+    look.open("#/run/meadow-safe?step=0")  # at home, from where there is nothing to walk
+    panel = look.find(".call-off")
+    there = int(replay.log.path_to(1)[-1])
+    expect(panel).to_contain_text(
+        f"after the next move, from row {there // 12}, column {there % 12}"
+    )
     look.open(f"#/run/meadow-safe?step={step}")
     look.explained(step)
     look.page.mouse.click(*look.point(cell, replay.scene.shape))
-    panel = look.find(".call-off")
-    expect(panel).to_contain_text(f"from row {cell // 12}, column {cell % 12}")
+    expect(panel.locator(".unit")).to_have_text(f"from row {cell // 12}, column {cell % 12}")
     look.button("Call it off now").click()
     expect(panel).to_have_attribute("data-walking", "true")
     expect(panel).to_have_attribute("data-walking", "false")

@@ -66,7 +66,7 @@ def scene_of(setup: Setup) -> Scene:
                 "Steepest slope of the mean height",
                 "°",
                 "sequential",
-                where_open(lambda b: steepest(b.height, prior.shape, prior.size)),
+                lambda m: steepest(where_open(lambda b: b.height)(m), prior.shape, prior.size),
             ),
         ],
         ("what a look would tell", "nats")
@@ -84,12 +84,13 @@ def steepest(
 ) -> NDArray[Any]:
     """Return the slope [S] to the steepest of the four neighbours, in degrees.
 
-    `size` is the height and width of a cell in m.
+    `size` is the height and width of a cell in m. Cells of height NaN don't count as neighbours;
+    their slope, and that of a cell without another neighbour, is NaN.
     """
     ground = np.asarray(height).reshape(shape)
     down = np.abs(np.diff(ground, axis=0)) / size[0]
     across = np.abs(np.diff(ground, axis=1)) / size[1]
-    found = np.zeros(shape)
+    found = np.full(shape, np.nan)
     for part, rise in (
         *((found[1:], down), (found[:-1], down)),
         *((found[:, 1:], across), (found[:, :-1], across)),

@@ -1,6 +1,6 @@
 // Labels and sentences, and numbers as text.
 
-import type { Action, Criterion, Details, Status, Summary } from "./api";
+import type { Action, Criterion, Details, Layer, Status, Summary } from "./api";
 
 /** Format a probability or a bound; a value between 0 and 1 is never rounded to 0 or 1. */
 export function chance(value: number, digits = 4): string {
@@ -172,10 +172,15 @@ export function cellName(cell: number, columns: number): string {
   return `row ${Math.floor(cell / columns)}, column ${cell % columns}`;
 }
 
+/** Return from where a run is called off: from the cell `meant`, or from the one after the next move. */
+export function calledFrom(cell: number, meant: number | null, columns: number): string {
+  return `${cell === meant ? "" : "after the next move, "}from ${cellName(cell, columns)}`;
+}
+
 /** Format a layer's value with its unit. */
 export function reading(details: Details, name: string, value: number): string {
   const layer = details.layers.find((each) => each.name === name);
-  if (Number.isNaN(value)) return layer?.scale === "categorical" ? "not yet seen" : "no data";
+  if (Number.isNaN(value)) return layer?.scale === "categorical" ? "not yet seen" : "–";
   if (layer?.scale === "categorical") {
     const named = layer.categories?.find?.((category) => category.value === value);
     if (named) return named.title;
@@ -186,6 +191,34 @@ export function reading(details: Details, name: string, value: number): string {
   const unit = layer?.unit ?? "";
   if (unit === "m") return `${minus(value.toFixed(Math.abs(value) < 10 ? 3 : 2))} m`;
   return `${figure(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`.trim();
+}
+
+/** Return what may block cells of a run's terrain; which of it blocks a cell is not recorded. */
+function blockers({ kind, config }: Details): string[] {
+  if (kind !== "rover") return kind === "grid" ? ["a wall"] : [];
+  const synthetic = (config["terrain"] ?? "mars") === "mars";
+  const driven = (config["ground"] ?? (synthetic ? "paper" : "driven")) === "driven";
+  return [
+    ...(synthetic ? [] : ["no data"]),
+    ...(config["obstacles"] ? ["an obstacle"] : []),
+    ...(config["keep_out"] ? ["the area to keep out of"] : []),
+    ...(driven ? ["the vehicle can't stand or turn here"] : []),
+  ];
+}
+
+/** Return whether a run may have blocked cells. */
+export function mayBlock(details: Details): boolean {
+  return blockers(details).length > 0;
+}
+
+/** Return why a cell with these values is blocked, or may be; "" if it is open. */
+export function blockedWord(details: Details, values: Record<string, number>): string {
+  const open = ({ name, scale }: Layer): boolean =>
+    scale === "categorical" || name === "slope" || !Number.isNaN(values[name] ?? 0);
+  if (details.layers.every(open)) return "";
+  const [first, ...rest] = blockers(details).reverse();
+  if (first === undefined) return "Blocked.";
+  return `Blocked: ${rest.length ? `${rest.reverse().join(", ")} or ` : ""}${first}.`;
 }
 
 const SINGULAR: Record<string, string> = { nats: "nat", squares: "square", steps: "step" };

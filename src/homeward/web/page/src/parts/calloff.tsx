@@ -8,7 +8,7 @@ import { Hundred } from "../calloff/hundred";
 import type { Fate } from "../calloff/hundred";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
-import { cellName, hundredths, scatter } from "../words";
+import { calledFrom, hundredths, scatter } from "../words";
 
 export function CallOffPanel({ scene }: { scene: Scene }) {
   const found = useSignal<Ghosts | null>(null);
@@ -40,7 +40,7 @@ export function CallOffPanel({ scene }: { scene: Scene }) {
     <section class="card call-off" aria-label="Call it off" data-walking={walk.walking.value}>
       <header>
         <h2>Call it off</h2>
-        <span class="unit">from {cellName(cell, columns)}</span>
+        <span class="unit">{calledFrom(cell, selected ?? scene.here.value, columns)}</span>
       </header>
       <p class="row fine">
         <button disabled={busy.value} onClick={() => void start()}>

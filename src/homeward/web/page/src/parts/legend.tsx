@@ -7,7 +7,7 @@ import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
 import { howOf, layerOf } from "../run/show";
 import { DEFAULT_LEVEL } from "../run/show";
-import { figure, isOfRun, levelName } from "../words";
+import { figure, isOfRun, levelName, mayBlock } from "../words";
 import { dark } from "./theme";
 
 export interface Key {
@@ -46,14 +46,18 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   const unseen = paler
     ? swatch([214, 205, 192], "paler: not yet seen")
     : swatch(dark.value ? [71, 79, 86] : [150, 153, 157], "not yet seen");
-  return { title: layer.title, unit, bar, swatches: how.way === "relief" && seen ? [unseen] : [] };
+  const swatches = how.way === "relief" && seen ? [unseen] : [];
+  const shut = details.kind === "grid" ? "wall" : "blocked";
+  if (mayBlock(details)) swatches.push(swatch(around.wall, shut));
+  return { title: layer.title, unit, bar, swatches };
 }
 
 type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
 
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
-  const level = details.criteria.find(({ kind }) => kind === "return")?.level ?? DEFAULT_LEVEL;
+  const level = details.criteria.find(({ kind }) => kind === "return")?.level;
+  const region = `way home ≥ ${levelName(level ?? DEFAULT_LEVEL)}`;
   const apart = details.home !== null && details.home !== "current"; // else it is where one stands
   return [
     { mark: "here", text: "explorer" },
@@ -63,7 +67,7 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
     ...(details.layers.some(({ name }) => name === "v")
-      ? [{ mark: "contour" as const, text: `way home ≥ ${levelName(level)}` }]
+      ? [{ mark: "contour" as const, text: level ? region : `${region}, not asked of this run` }]
       : []),
   ];
 }

@@ -10,7 +10,7 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { cellName, layerName, minus, reading } from "../words";
+import { blockedWord, cellName, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
@@ -238,6 +238,8 @@ async function copyLink(): Promise<void> {
 }
 
 function spokenValues(details: Details, values: Record<string, number>): string {
+  const blocked = blockedWord(details, values);
+  if (blocked) return blocked;
   return Object.entries(values)
     .map(
       ([name, value]) =>
@@ -306,6 +308,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
   const cell = scene.read.value ?? scene.hover.value; // the last one, until the next is read
   const values = scene.values.value;
   const large = details.shape !== null && details.shape[0] * details.shape[1] > MAX_CELLS_ALL_LAYERS;
+  const blocked = blockedWord(details, values);
   const rest = large && details.layers.some((layer) => !(layer.name in values));
   return (
     <div class={cell % columns < columns / 2 ? "readout fine right-hand" : "readout fine"} data-cell={cell}>
@@ -327,6 +330,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
             </div>
           ))}
       </dl>
+      {blocked && <p class="blocked">{blocked}</p>}
       {rest && <p class="soft">Other layers are listed after they were shown.</p>}
     </div>
   );

@@ -233,6 +233,11 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
               ; <b>s</b>, {why.proposal ? "the way home after it" : "its safety value"}
             </>
           )}
+          {ignoresHome(why) && (
+            <>
+              ; <b>s</b>, the way home after it, which this explorer does not look at
+            </>
+          )}
           .
         </span>
         <span class="signs row">
@@ -264,7 +269,8 @@ function Petal({ why, action, pointed }: { why: Why; action: WhyAction; pointed:
     { dy: stays ? 4 : 13, class: "", text: `e ${worth(why, action)}` },
     { dy: stays ? 18 : 28, class: safe.length > 6 ? "long" : "", text: `s ${safe}` },
   ];
-  const shown = sign === "closed" ? 1 : action.safety.length ? lines.length : lines.length - 1;
+  const told = action.safety.length > 0 || ignoresHome(why);
+  const shown = sign === "closed" ? 1 : told ? lines.length : lines.length - 1;
   return (
     <g
       class={`petal ${sign}${on ? " on" : ""}${action.leaves > 0 || stays ? "" : " never"}`}
@@ -311,8 +317,14 @@ function worth(why: Why, action: WhyAction): string {
   return `${percent > 0 ? "+" : "−"}${Number(far.toPrecision(far < 1 ? 2 : 3))} %`;
 }
 
-/** Format an action's safety value, the one with the smallest margin. */
+/** Return whether a run has no safety criterion, and ways home are told all the same. */
+function ignoresHome(why: Why): boolean {
+  return !why.criteria.length && why.actions.some(({ way_home }) => way_home !== null);
+}
+
+/** Format an action's safety value, the one with the smallest margin; without any, its way home. */
 function safety(why: Why, action: WhyAction): string {
+  if (ignoresHome(why)) return figure(action.way_home, 3);
   const tight = tightest(why, action);
   if (!tight) return figure(Math.min(...action.safety), 3);
   return beside(tight.value, tight.level, 3).replace(/(\.\d*?)0+$/, "$1");
@@ -326,6 +338,8 @@ function Table({ why }: { why: Why }) {
     </span>
   ));
   const worth = why.proposal ? rateUnit(why.proposal) : "exploration";
+  const ignored = ignoresHome(why);
+  if (ignored) safety.push(<span title="This explorer does not look at it">way home</span>);
   const heads = ["move", "success", worth, ...safety, "verdict"];
   return (
     <Numbers label="All numbers of this decision" heads={heads} text>
@@ -338,6 +352,7 @@ function Table({ why }: { why: Why }) {
             const value = action.safety[k];
             return [value, kind === "earn" ? figure(value) : beside(value ?? 0, level)];
           }),
+          ...(ignored ? [[action.way_home, chance(action.way_home ?? 0, 4)] as [number | null, string]] : []),
         ];
         return (
           <tr key={action.action} class={sign} data-action={action.action}>
