@@ -85,6 +85,15 @@ def test_three_doors_lead_on(look: Looking) -> None:
         expect(look.find("main h1")).to_contain_text(title)
 
 
+def test_own_terrain_begins_with_its_upload(look: Looking) -> None:
+    look.open()
+    look.page.get_by_role("link", name="Use my terrain").click()
+    expect(look.find('input[value="rover"]')).to_be_checked()
+    expect(look.find('input[value="upload"]')).to_be_checked()
+    expect(look.find(".drop input[type=file]")).to_be_visible()
+    expect(look.page.get_by_label("Maximum climb")).to_have_value("20")
+
+
 def test_a_row_has_a_picture_the_share_seen_and_the_outcome(look: Looking) -> None:
     look.open()
     row = look.find('tr[data-run="meadow-unsafe"]')

@@ -17,6 +17,7 @@ export interface Link {
   mix: number | null;
   port: Port | null; // null: the whole map
   other: Port | null; // of the second map, where it is not of the first one's shape
+  upload?: boolean; // whether the form of a new run opens at an upload of a terrain
   started?: boolean; // just now, from the page: it is followed even if it has ended by now
 }
 
@@ -43,6 +44,7 @@ export function parse(hash: string): Link {
     mix: between(said.get("mix"), 0, 1),
     port: portOf(said.get("view")),
     other: portOf(said.get("view2")),
+    upload: said.get("terrain") === "upload",
   };
 }
 

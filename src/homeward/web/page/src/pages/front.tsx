@@ -25,7 +25,7 @@ const DOORS = [
     text: "Set δ, call the exploration off, and watch a hundred rovers walk home.",
   },
   {
-    href: to("new"),
+    href: `${to("new")}?terrain=upload`,
     title: "Use my terrain",
     text: "Upload an elevation model, set a vehicle, and get a path with a certificate.",
   },

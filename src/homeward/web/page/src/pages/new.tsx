@@ -1,7 +1,8 @@
 // The form of a new run: world, explorer, safety criteria.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import type { Link } from "../link";
 import { attempt, complain } from "../messages";
 import { Check, Choice, Field, unfold } from "../parts/fields";
 import { startPair, startRun } from "../run/starting";
@@ -46,9 +47,16 @@ async function begin(): Promise<void> {
   await (isPair.value ? startPair(body) : startRun(body));
 }
 
-export function NewPage() {
+export function NewPage({ link }: { link: Link }) {
   const busy = useSignal(false);
   useEffect(loadSchemas, []);
+  useLayoutEffect(() => {
+    if (!link.upload || (settings.kind.value === "rover" && settings.source.value === "upload")) return;
+    settings.kind.value = "rover";
+    settings.source.value = "upload";
+    settings.suitVehicle();
+    ground.forget();
+  }, [link]);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     busy.value = true;
