@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.optimize import minimize
 
 from homeward.arrays import indices, number, numbers
 from homeward.errors import InvalidBeliefError
@@ -171,6 +170,8 @@ def fit_kernel(
     smoothness : Which smoothness values to try
     noise : m², variance of the measurements' errors; None fits it
     """
+    from scipy.optimize import minimize  # slow to import
+
     at, values = _measured(cells, heights, shape)
     if len(at) < 5:
         raise InvalidBeliefError(
