@@ -130,9 +130,8 @@ def random_sparse(
 def _ours(model: Model, reward: FloatArray, discount: float) -> tuple[FloatArray, float]:
     """Return values [S] and seconds of our compiled policy iteration, including its setup."""
     engine(model, discount, reward[None]).optimise(np.ones(1))  # compiles every kernel
-    before = time.perf_counter()
-    found = engine(model, discount, reward[None]).optimise(np.ones(1))
-    return found.values[0], time.perf_counter() - before
+    found, seconds = peers.timed(lambda: engine(model, discount, reward[None]).optimise(np.ones(1)))
+    return found.values[0], seconds
 
 
 def _beside(

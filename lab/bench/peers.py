@@ -18,6 +18,8 @@ from homeward.solvers import Status
 from homeward.solvers.occupancy import run_lp, statement_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homeward.arrays import FloatArray
     from homeward.models import SparseMDP
     from homeward.solvers import ConstrainedProblem
@@ -80,9 +82,18 @@ def quantecon_values(
     )
     problem = markov.DiscreteDP(reward.ravel(), rows, discount, states, actions)
     problem.solve(method=method, max_iter=1)  # compiles
-    before = time.perf_counter()
-    found = problem.solve(method=method, epsilon=1e-8, max_iter=100_000)
-    return np.asarray(found.v, np.float64), time.perf_counter() - before
+    found, seconds = timed(lambda: problem.solve(method=method, epsilon=1e-8, max_iter=100_000))
+    return np.asarray(found.v, np.float64), seconds
+
+
+def timed(solve: Callable[[], Any]) -> tuple[Any, float]:
+    """Return an answer and its seconds: the median if it can be repeated in half a second."""
+    found, times = None, list[float]()
+    while not times or (sum(times) < 0.5 and len(times) < 25):
+        before = time.perf_counter()
+        found = solve()
+        times.append(time.perf_counter() - before)
+    return found, float(np.median(times))
 
 
 def mdptoolbox_values(
