@@ -48,6 +48,20 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
             assert told["safety"] == list(evidence.safety)
 
 
+@pytest.mark.parametrize(("name", "rules"), [("grid-safe", {"tour"}), ("rover", {"path", "place"})])
+def test_a_move_of_a_lower_rate_has_its_rule(runs: Path, name: str, rules: set[str]) -> None:
+    replay, lower = Replay(runs / name), 0
+    for step in range(len(replay.log)):
+        why, proposal = replay.why(step), replay.plan(step)[0].proposal
+        assert proposal is not None
+        rule, actions = why["proposal"]["rule"], why["actions"]
+        assert rule in rules
+        assert (rule == "path") == proposal.along
+        safe = [a["exploration"] for a in actions if a["verdict"] == "not_chosen"]
+        lower += max(safe, default=0.0) > why["proposal"]["rate"]
+    assert lower
+
+
 def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: Path) -> None:
     replay = Replay(runs / "grid-unsafe")
     moment, why = replay.at(2), replay.why(2)

@@ -271,6 +271,23 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
     look.sees(".legend .marks", "planned path")
 
 
+def test_a_refused_look_is_told_with_the_number_that_made_it_better(look: Looking) -> None:
+    look.open("#/run/rate?step=0")
+    look.explained(0)
+    mark = look.find(".event-marks .refused").first
+    expect(mark).to_be_attached()
+    events = look.get("runs/rate/timeline").json()["events"]
+    event = next(each for each in events if each["code"] == "refused")
+    step = event["step"]
+    look.scrub(step)
+    look.explained(step)
+    look.sees(".event-line", f"refused a better look as unsafe ({event['amount']:g})")
+    unsafe = [a for a in why_of(look, "rate", step)["actions"] if a["verdict"] == "unsafe"]
+    best = max(unsafe, key=lambda action: action["look"])
+    assert f"look {event['amount']:g}" in petal(look, best["action"])
+    assert "e" not in said_of(look, best["action"])
+
+
 def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
     look.open("#/run/rate?step=9999")
     panel = look.find(".why")
