@@ -40,7 +40,8 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
         assert [c["bound"] for c in why["criteria"]] == list(plan.bounds)
         for told, evidence in zip(why["actions"], plan.evidence, strict=True):
             assert told["action"] == evidence.action
-            never = evidence.verdict == "unsafe" and not evidence.leaves
+            judged = evidence.verdict in ("unsafe", "not_chosen", "worth_less")
+            never = judged and not evidence.leaves and told["name"] != "stay"
             verdict = "unavailable" if never else evidence.verdict
             assert (told["verdict"], told["words"]) == (verdict, VERDICTS[verdict])
             assert told["leaves"] == evidence.leaves
@@ -76,14 +77,17 @@ def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: 
         assert all(told["way_home"] is None for told in Replay(runs / name).why(2)["actions"])
 
 
-def test_a_move_into_a_wall_is_not_called_unsafe(tmp_path: Path) -> None:
+def test_a_move_into_a_wall_is_neither_safe_nor_unsafe(tmp_path: Path) -> None:
     world = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
     Run.create(tmp_path / "run", "grid", {**world, "delta": 0.9, "limit": 8}).resume()
     replay = Replay(tmp_path / "run")
     told = [each for step in range(8) for each in replay.why(step)["actions"]]
     plans = [each for step in range(8) for each in replay.plan(step)[0].evidence]
     assert any(each.verdict == "unsafe" and not each.leaves for each in plans)
-    assert not any(each["verdict"] == "unsafe" and not each["leaves"] for each in told)
+    never = [each for each in told if not each["leaves"] and each["name"] != "stay"]
+    assert never
+    assert {each["verdict"] for each in never} == {"unavailable"}
+    assert {each["verdict"] for each in told if each["name"] == "stay"} == {"not_chosen"}
 
 
 def test_what_is_held_is_the_same_from_wherever_it_is_folded(

@@ -18,7 +18,7 @@ from homeward.safety import ReturnBefore
 from homeward.words import ENDS, NO_DECISION, VERDICTS, ending, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from homeward.arrays import IntArray
     from homeward.certificates.claims import ActionEvidence
@@ -110,7 +110,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "words": VERDICTS[verdict],
             }
             for each in plan.evidence
-            for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each),)
+            for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each, actions[each.action]),)
         ],
         "value": _finite(plan.exploration_value),
         "upper": _finite(plan.upper_bound),
@@ -205,10 +205,12 @@ def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
     return found
 
 
-def _verdict(action: ActionEvidence) -> str:
-    """Return the verdict on an action; a move that never works is not unsafe but unavailable."""
-    never = action.verdict == Verdict.UNSAFE and action.leaves <= 0.0
-    return Verdict.UNAVAILABLE if never else action.verdict
+def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:
+    """Return the verdict on an action; a move that never works is not safe or unsafe."""
+    moves = (action["dr"] or 0, action["dc"] or 0) != (0, 0)
+    never = evidence.leaves <= 0.0 and (moves or evidence.verdict == Verdict.UNSAFE)
+    judged = (Verdict.UNSAFE, Verdict.NOT_CHOSEN, Verdict.WORTH_LESS)
+    return Verdict.UNAVAILABLE if never and evidence.verdict in judged else evidence.verdict
 
 
 def _finite(value: float) -> float | None:

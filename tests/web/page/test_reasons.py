@@ -271,6 +271,16 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
     look.sees(".legend .marks", "planned path")
 
 
+@pytest.mark.parametrize("name", ["rate", "measuring", "unsafe"])
+def test_the_table_of_all_numbers_fits_its_panel(look: Looking, name: str) -> None:
+    look.open(f"#/run/{name}?step=1")
+    panel = look.explained(1)
+    panel.locator("details.numbers").evaluate("(each) => (each.open = true)")
+    table = panel.locator("details.numbers .scroll")
+    expect(table.locator("tr.chosen")).to_be_visible()
+    assert table.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+
+
 def test_a_refused_look_is_told_with_the_number_that_made_it_better(look: Looking) -> None:
     look.open("#/run/rate?step=0")
     look.explained(0)
