@@ -398,7 +398,7 @@ function Table({ why }: { why: Why }) {
                 {sign === "closed" ? "–" : text}
               </td>
             ))}
-            <td class="text">{why.proposal ? SIGNS[sign].text : action.words}</td>
+            <td class="text">{action.words}</td>
           </tr>
         );
       })}
