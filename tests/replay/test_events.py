@@ -78,6 +78,7 @@ def test_events_are_those_of_the_records(runs: Path) -> None:
 def test_a_temptation_is_a_better_look_that_was_refused(runs: Path) -> None:
     replay = Replay(runs / "grid-safe")
     found = list(refused_actions(replay))
+    assert found
     for step in range(len(replay.log)):
         moment, plan = replay.at(step), replay.plan(step)[0]
         looks = looks_of(moment)
@@ -85,6 +86,11 @@ def test_a_temptation_is_a_better_look_that_was_refused(runs: Path) -> None:
         tempted = any(looks[e.action] > looks[plan.action] for e in unsafe)
         if any(event.step == step for event in found):
             assert tempted
+    for event in found:
+        told = replay.why(event.step)["actions"]
+        refused = [a["look"] for a in told if a["verdict"] == "unsafe" and a["leaves"] > 0.0]
+        assert event.amount == max(refused)
+        assert event.amount > next(a["look"] for a in told if a["verdict"] == "chosen")
     assert list(refused_actions(Replay(runs / "grid-unsafe"))) == []
 
 

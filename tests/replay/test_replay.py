@@ -40,12 +40,27 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
         assert [c["bound"] for c in why["criteria"]] == list(plan.bounds)
         for told, evidence in zip(why["actions"], plan.evidence, strict=True):
             assert told["action"] == evidence.action
-            never = evidence.verdict == "unsafe" and not evidence.leaves
+            judged = evidence.verdict in ("unsafe", "not_chosen", "worth_less")
+            never = judged and not evidence.leaves and told["name"] != "stay"
             verdict = "unavailable" if never else evidence.verdict
             assert (told["verdict"], told["words"]) == (verdict, VERDICTS[verdict])
             assert told["leaves"] == evidence.leaves
             assert told["exploration"] == evidence.exploration
             assert told["safety"] == list(evidence.safety)
+
+
+@pytest.mark.parametrize(("name", "rules"), [("grid-safe", {"tour"}), ("rover", {"path", "place"})])
+def test_a_move_of_a_lower_rate_has_its_rule(runs: Path, name: str, rules: set[str]) -> None:
+    replay, lower = Replay(runs / name), 0
+    for step in range(len(replay.log)):
+        why, proposal = replay.why(step), replay.plan(step)[0].proposal
+        assert proposal is not None
+        rule, actions = why["proposal"]["rule"], why["actions"]
+        assert rule in rules
+        assert (rule == "path") == proposal.along
+        safe = [a["exploration"] for a in actions if a["verdict"] == "not_chosen"]
+        lower += max(safe, default=0.0) > why["proposal"]["rate"]
+    assert lower
 
 
 def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: Path) -> None:
@@ -62,14 +77,17 @@ def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: 
         assert all(told["way_home"] is None for told in Replay(runs / name).why(2)["actions"])
 
 
-def test_a_move_into_a_wall_is_not_called_unsafe(tmp_path: Path) -> None:
+def test_a_move_into_a_wall_is_neither_safe_nor_unsafe(tmp_path: Path) -> None:
     world = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
     Run.create(tmp_path / "run", "grid", {**world, "delta": 0.9, "limit": 8}).resume()
     replay = Replay(tmp_path / "run")
     told = [each for step in range(8) for each in replay.why(step)["actions"]]
     plans = [each for step in range(8) for each in replay.plan(step)[0].evidence]
     assert any(each.verdict == "unsafe" and not each.leaves for each in plans)
-    assert not any(each["verdict"] == "unsafe" and not each["leaves"] for each in told)
+    never = [each for each in told if not each["leaves"] and each["name"] != "stay"]
+    assert never
+    assert {each["verdict"] for each in never} == {"unavailable"}
+    assert {each["verdict"] for each in told if each["name"] == "stay"} == {"not_chosen"}
 
 
 def test_what_is_held_is_the_same_from_wherever_it_is_folded(

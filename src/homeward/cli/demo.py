@@ -23,7 +23,7 @@ def demo(
 
     Two rovers start in the same place on 2 km x 1 km of cratered terrain. They can climb 5° and
     descend 45°, so they can enter places that they can't leave. Each rover has a map from orbit,
-    measures the cells around it, and goes where it learns most per step. Whenever the safe rover is
+    measures the cells around it, and goes where it learns much per step. Whenever the safe rover is
     recalled, it can return to the start with probability at least δ, over the whole run. The unsafe
     rover keeps no safety level.
 

@@ -45,7 +45,7 @@ def explore(
     """Explore terrain with a vehicle that stays able to return home, and draw the map.
 
     The rover measures heights from a distance and can drive slopes between two limits. It goes
-    where it learns most per step, and only where it stays able to return: whenever it is recalled,
+    where it learns much per step, and only where it stays able to return: whenever it is recalled,
     it can return to the start with probability at least δ. The folder of the run gets path.geojson,
     way_home.geojson, terrain.tif (heights and their deviations), map.png, summary.md, and the
     record.

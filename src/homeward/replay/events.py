@@ -39,7 +39,7 @@ class Event(NamedTuple):
     step: int
     code: str  # "reached", "news", "spent", "refused", "trapped" or "ended"
     cell: int | None = None  # where, or what it is about
-    amount: float | None = None  # the risk that was spent
+    amount: float | None = None  # the risk that was spent, or the bonus of the refused look
 
     def facts(self) -> dict[str, Any]:
         """Return the event as JSON values."""
@@ -110,7 +110,8 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
         if more and not before:
             best = max(more, key=lambda action: looks[action])
             model: Any = moment.model
-            yield Event(step, "refused", int(model.dest[moment.state, best]))
+            cell = int(model.dest[moment.state, best])
+            yield Event(step, "refused", cell, looks[best])
         before = bool(more)
 
 

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.bonuses import unit_of
+from homeward.bonuses import LookingBonus, unit_of
 from homeward.models import Moves
+from homeward.planning.held import MAX_FREE_SHARE
 from homeward.planning.plan import Verdict
 from homeward.replay.moment import looks_of
 from homeward.replay.scene import actions_of
+from homeward.safety import ReturnBefore
 from homeward.words import ENDS, NO_DECISION, VERDICTS, ending, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from homeward.arrays import IntArray
     from homeward.certificates.claims import ActionEvidence
     from homeward.planning.explorer import End
     from homeward.planning.guide import Decision
+    from homeward.planning.held import Proposal
     from homeward.planning.ledger import Ledger
     from homeward.planning.plan import Plan
     from homeward.replay.moment import Moment
@@ -64,6 +67,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
             "rate": plan.proposal.rate,
             "share": _finite(plan.proposal.share),
             "unit": unit_of(setup.planner.bonus),
+            "rule": _rule(plan.proposal, moment),
         }
     # Without an action that stays, a plan of one who can't move names a move that never works.
     chosen = actions[plan.action]
@@ -106,7 +110,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "words": VERDICTS[verdict],
             }
             for each in plan.evidence
-            for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each),)
+            for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each, actions[each.action]),)
         ],
         "value": _finite(plan.exploration_value),
         "upper": _finite(plan.upper_bound),
@@ -165,6 +169,33 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
     }
 
 
+def _rule(proposal: Proposal, moment: Moment) -> str | None:
+    """Return by which rule of `planning.rate` a proposal was preferred to a higher rate.
+
+    - ``tour``: it is the first stop of a tour of all that is near.
+    - ``near``: gains are divided by a power of the steps, so near ones are preferred.
+    - ``path``: its gain is that of all looks on a path.
+    - ``place``: by its rate, its risk and whether it was pursued before.
+    - ``home``: it goes home within the limits of the run.
+
+    Return None for models of several outcomes per action, which are searched in another way.
+    """
+    bonus: Any = moment.planner.bonus
+    if not isinstance(moment.model, Moves):
+        return None
+    if proposal.gain == 0.0:
+        return "home"
+    if proposal.along:
+        return "path"
+    if proposal.share > MAX_FREE_SHARE:
+        return "place"
+    looks = bonus.looks(moment.belief) if isinstance(bonus, LookingBonus) else None
+    if looks is None or not looks.logarithmic:
+        limited = any(isinstance(c, ReturnBefore) for c in moment.planner.criteria)
+        return "tour" if looks is not None and looks.make_tour and not limited else "near"
+    return "place"
+
+
 def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
     """Return the way home [A] after each action; None if a criterion asks for it."""
     if any(criterion.home.size for criterion in plan.criteria):
@@ -174,10 +205,12 @@ def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
     return found
 
 
-def _verdict(action: ActionEvidence) -> str:
-    """Return the verdict on an action; a move that never works is not unsafe but unavailable."""
-    never = action.verdict == Verdict.UNSAFE and action.leaves <= 0.0
-    return Verdict.UNAVAILABLE if never else action.verdict
+def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:
+    """Return the verdict on an action; a move that never works is not safe or unsafe."""
+    moves = (action["dr"] or 0, action["dc"] or 0) != (0, 0)
+    never = evidence.leaves <= 0.0 and (moves or evidence.verdict == Verdict.UNSAFE)
+    judged = (Verdict.UNSAFE, Verdict.NOT_CHOSEN, Verdict.WORTH_LESS)
+    return Verdict.UNAVAILABLE if never and evidence.verdict in judged else evidence.verdict
 
 
 def _finite(value: float) -> float | None:

@@ -187,7 +187,9 @@ class TimelineEvent(Answer):
     step: int
     code: Literal["reached", "news", "spent", "refused", "trapped", "ended"]
     cell: int | None
-    amount: Annotated[float | None, Field(description="Risk that was spent.")]
+    amount: Annotated[
+        float | None, Field(description="Risk that was spent, or bonus of the refused look.")
+    ]
 
 
 class Timeline(Answer):
@@ -250,6 +252,10 @@ class Proposal(Answer):
     rate: float
     share: float | None
     unit: str | None
+    rule: Annotated[
+        Literal["tour", "near", "path", "place", "home"] | None,
+        Field(description="Why it may be preferred to a move with a higher rate."),
+    ]
 
 
 class Recorded(Answer):

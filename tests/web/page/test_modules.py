@@ -140,3 +140,27 @@ def test_a_blocked_cell_says_what_may_block_it(tmp_path: Path) -> None:
         "",  # an open cell among blocked ones has no slope
         [True, True, True, True, True, False],
     ]
+
+
+PREFERENCE = """
+import { preference } from "./why.mjs";
+const move = (action, name, exploration, verdict) => ({ action, name, exploration, verdict });
+const actions = [
+  move(0, "N", 2, "chosen"), move(1, "S", 3, "not_chosen"), move(2, "E", 4, "not_chosen"),
+  move(3, "W", 9, "unsafe"),
+];
+const why = (rule, all = actions) =>
+  ({ action: 0, actions: all, proposal: { rule, unit: "nats" } });
+const rules = ["tour", "near", "path", "place", "home", null];
+console.log(JSON.stringify([...rules.map((rule) => preference(why(rule))),
+  preference(why("tour", [actions[0], actions[3]]))]));
+"""
+
+
+def test_a_move_is_not_said_to_learn_most_where_another_would(tmp_path: Path) -> None:
+    *told, best = said(tmp_path, "parts/why.tsx", PREFERENCE)
+    assert all(each.endswith("a look after E has up to 4 nats per step.") for each in told)
+    assert told[0].startswith("It does not take the best look per step, but the first stop")
+    assert told[2].startswith("It counts all looks on its path")
+    assert len(set(told)) == len(told)
+    assert best == ""

@@ -69,6 +69,10 @@ def why_of(look: Looking, name: str, step: int) -> dict[str, Any]:
     return found
 
 
+def possible(why: dict[str, Any]) -> list[dict[str, Any]]:
+    return [action for action in why["actions"] if action["verdict"] != Verdict.UNAVAILABLE]
+
+
 def test_the_rose_measures_every_move_by_the_plan(look: Looking) -> None:
     look.open(f"#/run/safe?step={SAFE_STEPS}")
     look.explained(SAFE_STEPS)
@@ -76,7 +80,7 @@ def test_the_rose_measures_every_move_by_the_plan(look: Looking) -> None:
         look.scrub(step)
         look.explained(step)
         why = why_of(look, "safe", step)
-        for action in why["actions"]:
+        for action in possible(why):
             e = percent(said_of(look, action["action"])["e"])
             away = 100.0 * (action["exploration"] / why["value"] - 1.0)
             assert e == pytest.approx(away, rel=0.06, abs=6e-4)
@@ -91,7 +95,7 @@ def test_where_the_plan_is_worth_nothing_worth_is_told_as_it_is(look: Looking) -
     look.explained(UNSAFE_STEPS)
     why = why_of(look, "unsafe", UNSAFE_STEPS)
     assert why["value"] == 0.0
-    for action in why["actions"]:
+    for action in possible(why):
         assert said_of(look, action["action"])["e"] == "0"
     caption = look.find(".rose figcaption")
     expect(caption).to_contain_text("its exploration value;")
@@ -106,7 +110,7 @@ def test_an_explorer_without_a_level_shows_the_ways_home_that_it_does_not_look_a
     expect(look.find(".rose figcaption")).to_contain_text(
         "s, the way home after it, which this explorer does not look at"
     )
-    for action in why_of(look, "unsafe", 0)["actions"]:
+    for action in possible(why_of(look, "unsafe", 0)):
         s = said_of(look, action["action"])["s"]
         assert float(s) == pytest.approx(action["way_home"], abs=5e-3)
     contour = legend(look).locator(".marks .swatch").last
@@ -269,6 +273,33 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
     expect(panel.locator(".criteria")).to_contain_text("over the whole run")
     assert look.numbers()[why["action"]][1] == why["proposal"]["rate"]
     look.sees(".legend .marks", "planned path")
+
+
+@pytest.mark.parametrize("name", ["rate", "measuring", "unsafe"])
+def test_the_table_of_all_numbers_fits_its_panel(look: Looking, name: str) -> None:
+    look.open(f"#/run/{name}?step=1")
+    panel = look.explained(1)
+    panel.locator("details.numbers").evaluate("(each) => (each.open = true)")
+    table = panel.locator("details.numbers .scroll")
+    expect(table.locator("tr.chosen")).to_be_visible()
+    assert table.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+
+
+def test_a_refused_look_is_told_with_the_number_that_made_it_better(look: Looking) -> None:
+    look.open("#/run/rate?step=0")
+    look.explained(0)
+    mark = look.find(".event-marks .refused").first
+    expect(mark).to_be_attached()
+    events = look.get("runs/rate/timeline").json()["events"]
+    event = next(each for each in events if each["code"] == "refused")
+    step = event["step"]
+    look.scrub(step)
+    look.explained(step)
+    look.sees(".event-line", f"refused a better look as unsafe ({event['amount']:g})")
+    unsafe = [a for a in why_of(look, "rate", step)["actions"] if a["verdict"] == "unsafe"]
+    best = max(unsafe, key=lambda action: action["look"])
+    assert f"look {event['amount']:g}" in petal(look, best["action"])
+    assert "e" not in said_of(look, best["action"])
 
 
 def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:

@@ -173,11 +173,12 @@ def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, ste
         if evidence.verdict is Verdict.UNAVAILABLE or not evidence.leaves:
             continue
         expected = [evidence.leaves, evidence.exploration, *evidence.safety]
-        assert found[evidence.action] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        if plan.proposal is not None and evidence.verdict is Verdict.UNSAFE:
+            expected[1] = float("nan")  # rates of refused moves are not computed
+        told = found[evidence.action]
+        assert told == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
         row = why.locator(f'tbody tr[data-action="{evidence.action}"]')
-        other = evidence.verdict is Verdict.NOT_CHOSEN
-        said = "safe, at best" if other else VERDICTS[evidence.verdict]
-        assert said in (row.text_content() or "")
+        assert VERDICTS[evidence.verdict] in (row.text_content() or "")
     proven = why.locator(".criteria b").get_attribute("data-value")
     assert float(proven or "nan") == pytest.approx(plan.criteria[0].bound, abs=1e-9)
 

@@ -215,6 +215,7 @@ export interface Proposal {
   rate: number;
   share: number | null;
   unit: string | null;
+  rule: "tour" | "near" | "path" | "place" | "home" | null; // Why it may be preferred to a move with a higher rate.
 }
 
 /** What was recorded of the decision. */
@@ -321,7 +322,7 @@ export interface TimelineEvent {
   step: number;
   code: "reached" | "news" | "spent" | "refused" | "trapped" | "ended";
   cell: number | null;
-  amount: number | null; // Risk that was spent.
+  amount: number | null; // Risk that was spent, or bonus of the refused look.
 }
 
 /** An uploaded raster. */

@@ -43,7 +43,7 @@ export function FrontPage() {
       <div class="hero stack">
         <h1>Same rover, same ground. One of them comes home.</h1>
         <p>
-          Both rovers go where they learn most. They can drive down slopes that they can't climb. The
+          Both rovers go where they learn much per step. They can drive down slopes that they can't climb. The
           left one only goes where it can still return with probability δ; inside the green line
           that is proven. The right one doesn't ask.
         </p>

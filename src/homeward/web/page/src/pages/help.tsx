@@ -38,7 +38,7 @@ const TERMS: [string, string][] = [
   ],
   [
     "e and s",
-    "For a move: the best rate after it, and the proven probability of returning home after it. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
+    "For the chosen move: e is the rate of what it pursues; for others, the best rate of a single look after it. s is the proven probability of returning home after the move. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
   ],
   [
     "entropy",

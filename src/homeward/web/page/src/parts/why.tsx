@@ -99,14 +99,38 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   );
 }
 
+const RULES: Record<NonNullable<Proposal["rule"]>, string> = {
+  tour: "It does not take the best look per step, but the first stop of a short tour of all that is near",
+  near: "It prefers near looks to better ones farther away",
+  path: "It counts all looks on its path, and prefers it to a single look",
+  place: "It keeps its target until another is clearly better, and avoids risk",
+  home: "It is on its way home",
+};
+
+/** Return why a move was chosen though a safe one has a higher rate; "" if there is none. */
+export function preference({ proposal, actions, action }: Why): string {
+  const own = actions.find((each) => each.action === action)?.exploration ?? 0;
+  const higher = actions.filter(
+    ({ verdict, exploration }) => verdict === "not_chosen" && (exploration ?? 0) > own * (1 + 1e-9),
+  );
+  higher.sort((one, other) => (other.exploration ?? 0) - (one.exploration ?? 0));
+  const [best] = higher;
+  if (!best || !proposal) return "";
+  const more = `a look after ${best.name} has up to ${figure(best.exploration, 3)} ${rateUnit(proposal)}`;
+  if (!proposal.rule) return `Of single looks, ${more}.`;
+  return `${RULES[proposal.rule]}: ${more}.`;
+}
+
 /** Return where a decision leads and what is expected of it; "" where the run ends. */
-function reasonOf({ action, proposal, status, value, upper }: Why, columns: number): string {
+function reasonOf(why: Why, columns: number): string {
+  const { action, proposal, status, value, upper } = why;
   if (proposal) {
     const { path, gain, steps, rate } = proposal;
     const unit = proposal.unit ? ` ${proposal.unit}` : "";
     const heads = path.length > 1 ? `heads for ${cellName(path[path.length - 1] ?? 0, columns)} and ` : "";
     const within = steps === 1 ? "1 step" : `${figure(steps, 3)} steps`;
-    return `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
+    const expected = `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
+    return `${expected} ${preference(why)}`.trim();
   }
   if (action === null) return "";
   if (status === "infeasible") return "No policy meets the safety level; this one comes closest.";
@@ -139,9 +163,15 @@ function VerdictLine({ why, action, ended }: { why: Why; action: WhyAction; ende
       {action.weight > 0 && action.weight < 1
         ? `; ${figure(100 * action.weight, 3)} % of the plan starts with it`
         : ""}
+      {isRefused(why, action) && `; a look from there: ${figure(action.look, 3)} ${why.proposal?.unit ?? ""}`.trimEnd()}
       .
     </p>
   );
+}
+
+/** Return whether no rate is known of an action, since it was refused; its look is told instead. */
+function isRefused(why: Why, action: WhyAction): boolean {
+  return why.proposal !== null && action.verdict === "unsafe" && action.look !== null;
 }
 
 /** Return why an action was chosen or not. */
@@ -226,7 +256,9 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
       <figcaption class="fine soft">
         <span>
           In each direction: the probability that the move succeeds; <b>e</b>,{" "}
-          {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "its exploration value"}
+          {why.proposal
+            ? `at best, ${rateUnit(why.proposal)}: of a single look, and of the chosen move's plan`
+            : "its exploration value"}
           {why.proposal || wholeOf(why) === null ? "" : " relative to the plan"}
           {why.criteria.length > 0 && (
             <>
@@ -266,7 +298,11 @@ function Petal({ why, action, pointed }: { why: Why; action: WhyAction; pointed:
   const lines = [
     { dy: stays ? -12 : -20, class: "direction", text: `${compass(action)} ${SIGNS[sign].mark}` },
     ...(stays ? [] : [{ dy: -3, class: "chance", text: chance(action.leaves, 2) }]),
-    { dy: stays ? 4 : 13, class: "", text: `e ${worth(why, action)}` },
+    {
+      dy: stays ? 4 : 13,
+      class: "",
+      text: isRefused(why, action) ? `look ${figure(action.look, 2)}` : `e ${worth(why, action)}`,
+    },
     { dy: stays ? 18 : 28, class: safe.length > 6 ? "long" : "", text: `s ${safe}` },
   ];
   const told = action.safety.length > 0 || ignoresHome(why);
@@ -347,7 +383,7 @@ function Table({ why }: { why: Why }) {
         const sign = SIGN_OF[action.verdict];
         const cells: [number | null | undefined, string][] = [
           [action.leaves, chance(action.leaves, 3)],
-          [action.exploration, figure(action.exploration)],
+          isRefused(why, action) ? [null, "–"] : [action.exploration, figure(action.exploration)],
           ...why.criteria.map(({ kind, level }, k): [number | undefined, string] => {
             const value = action.safety[k];
             return [value, kind === "earn" ? figure(value) : beside(value ?? 0, level)];
@@ -362,7 +398,7 @@ function Table({ why }: { why: Why }) {
                 {sign === "closed" ? "–" : text}
               </td>
             ))}
-            <td class="text">{verdictOf(why, action)}</td>
+            <td class="text">{action.words}</td>
           </tr>
         );
       })}
