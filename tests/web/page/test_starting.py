@@ -65,7 +65,7 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
 def test_a_run_that_ended_before_it_was_watched_is_played(look: Looking) -> None:
     look.open("#/new")
     look.page.evaluate("location.hash = '#/run/first'")
-    look.sees("button[aria-label='Pause']")
+    look.sees("button[aria-label='Pause playing']")
     look.sees(".count", "after 0 of")
     last = int(look.find(".scrub").get_attribute("max") or 0)
     look.painted(last)
