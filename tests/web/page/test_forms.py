@@ -204,6 +204,34 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     look.sees("[data-upload]", "pixels of 3 × 3 m")
 
 
+def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: Path) -> None:
+    own = tmp_path / "own.tif"
+    own.write_bytes(geotiff())
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    look.find(".drop input[type=file]").set_input_files(own)
+    cell, reach = look.page.get_by_label("Cell size"), look.page.get_by_label("Sensor range")
+    hint = look.find(".field:has-text('Sensor range') small")
+    expect(cell).to_have_value("10")
+    expect(reach).to_have_value("50")
+    expect(hint).to_have_count(0)
+    reach.fill("")
+    expect(hint).to_have_text("100 m, as none is given")
+    reach.fill("50")
+    for source, side, metres in (
+        ("Synthetic Mars", "20", "100"),
+        ("Your file", "10", "50"),
+        ("Sample", "100", "100"),
+    ):
+        look.page.get_by_text(source, exact=True).click()
+        expect(cell).to_have_value(side)
+        expect(reach).to_have_value(metres)
+    reach.fill("70")
+    look.page.get_by_text("Synthetic Mars").click()
+    expect(cell).to_have_value("20")
+    expect(reach).to_have_value("70")  # as it was typed
+
+
 def bare_tiff(path: Path) -> Path:
     rasterio = pytest.importorskip("rasterio")
     options = {"driver": "GTiff", "height": 30, "width": 40, "count": 1, "dtype": "float32"}

@@ -55,13 +55,34 @@ export const truth = signal<"model" | "prior">("model");
 /** Whether slopes are limited under the wheels: on real terrain, not on the paper's. */
 export const isDriven = computed(() => source.value !== "mars");
 
-/** Side of a cell in m that suits the sample, whose pixels are larger than the usual cell. */
-const SAMPLE_CELL = "100";
+/** Sides of a cell in m; the pixels of the sample are larger than the usual cell. */
+const [USUAL_CELL, SAMPLE_CELL] = ["20", "100"];
+const USUAL_RANGE = "100"; // m
+const ACROSS = 100; // cells along the longer side of a file, unless its pixels are larger
+let suitedRange = USUAL_RANGE;
 
-/** Give a real vehicle to real terrain, and the paper's to synthetic Mars, unless it was changed. */
-export function suitVehicle(): void {
-  const [side, before] = source.value === "sample" ? [SAMPLE_CELL, "20"] : ["20", SAMPLE_CELL];
-  if (cell.value === before) cell.value = side;
+/** Set the range of the sensor, unless it was changed. */
+function suitRange(next: string): void {
+  if (range.value === suitedRange) range.value = next;
+  suitedRange = next;
+}
+
+/** Set cells of a whole number of pixels of a file, and a sensor that reaches five of them. */
+export function suitFile({ shape, size: pixel }: Upload): void {
+  const pixels = Math.max(1, Math.round(Math.max(...shape) / ACROSS));
+  const side = Number((pixels * Math.max(...pixel)).toPrecision(6));
+  cell.value = String(side);
+  suitRange(String(Number((5 * side).toPrecision(6))));
+}
+
+/** Set the cells that suit the terrain; give a real vehicle to real terrain, and the paper's to
+ * synthetic Mars, unless it was changed. */
+export function suitTerrain(): void {
+  if (source.value === "upload" && file.value) suitFile(file.value);
+  else {
+    cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
+    suitRange(USUAL_RANGE);
+  }
   const [usual, other] = isDriven.value ? [["20", "30"], ["5", "45"]] : [["5", "45"], ["20", "30"]];
   if (climb.value === other[0] && descend.value === other[1])
     [climb.value, descend.value] = [usual[0] ?? "", usual[1] ?? ""];
