@@ -133,14 +133,20 @@ function land(): Record<string, unknown> {
   });
 }
 
-/** The query of the terrain's preview; "" while a value is missing. */
+/** Return the limits of the slopes as keys of a configuration. */
+function vehicle(): Record<string, unknown> {
+  const driven = isDriven.value;
+  return { climb: number(climb.value), descend: number(descend.value), roll: driven ? number(roll.value) : null };
+}
+
+/** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing. */
 export const query = computed(() => {
   const mars = [landSeed, rows, columns];
-  const needed = source.value === "mars" ? [cell, ...mars] : [cell];
+  const needed = isDriven.value ? [cell, climb, descend, roll] : [cell, ...mars];
   if (source.value === "upload" && !file.value) return "";
   if (needed.some((field) => !field.value.trim())) return "";
   return new URLSearchParams(
-    Object.entries(land()).map(([key, value]) => [key, String(value)]),
+    Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }).map(([key, value]) => [key, String(value)]),
   ).toString();
 });
 
@@ -210,9 +216,7 @@ export function config(start: [number, number] | null): Record<string, unknown> 
   return given({
     ...shared,
     ...land(),
-    climb: number(climb.value),
-    descend: number(descend.value),
-    roll: isDriven.value ? number(roll.value) : null,
+    ...vehicle(),
     sensor_range: number(range.value),
     start,
     targets: targetsGiven(),
