@@ -145,7 +145,10 @@ def test_ghosts_take_their_time_and_are_called_back_by_another_level(look: Looki
 def test_the_average_world_promises_all_and_few_return(look: Looking) -> None:
     look.page.emulate_media(reduced_motion="reduce")
     look.open("#/calloff")
+    inside = look.find(".calloff-stage .swatch").first
+    expect(inside).to_have_text("inside: way home with probability δ")
     look.page.get_by_label("Plan on the average world").check()
+    expect(inside).to_have_text("inside: way home promised on the average world only")
     _, plan, _ = read(look)
     assert plan is not None
     assert (plan["promised"], plan["proven"] < 0.5) == (1, True)

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.frames import unpack
 
+from homeward.runs import Run
 from homeward.web.frames import pack
 
 if TYPE_CHECKING:
@@ -130,6 +131,48 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     expect(values).to_contain_text("unsafe (uncover)")
     expect(plot.locator(".u-axis")).to_have_count(2)
     expect(plot.locator("figcaption")).to_contain_text("fraction of squares seen")
+
+
+def test_a_table_tells_what_each_run_came_to_and_leads_to_it(look: Looking, site: Site) -> None:
+    look.open("#/compare/meadow-safe/meadow-unsafe/ground")
+    rows = look.find("tr[data-standing]")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(0).locator("td").nth(0)).to_have_text("0.8")
+    expect(rows.nth(1).locator("td").nth(0)).to_have_text("unsafe")
+    for row in rows.all():
+        expect(row.locator("td").nth(1)).to_have_text(re.compile(r"^\d+\s%$"))
+    expect(rows.nth(0).locator("td").nth(3)).to_have_text(str(steps_of(site, "meadow-safe")))
+    expect(rows.nth(2).locator("td").nth(2)).to_have_text(re.compile(r"^[\d.]+$"))  # nats
+    for name in ("meadow-safe", "ground"):
+        expect(look.find(f'.stage[data-run="{name}"] h2 a')).to_have_attribute(
+            "href", f"#/run/{name}"
+        )
+    rows.nth(0).locator("a").click()
+    look.page.wait_for_url("**/#/run/meadow-safe*")
+
+
+def test_runs_that_differ_in_their_level_are_named_by_it(look: Looking, site: Site) -> None:
+    Run.create(site.root / "other-level", "grid", {**WORLD, "delta": 0.99}).resume()
+    look.open("#/compare/meadow-safe/other-level")
+    rows = look.find("tr[data-standing]")
+    expect(rows.locator("a")).to_have_text(["δ = 0.8", "δ = 0.99"])
+    expect(look.find(".plot").nth(1)).to_contain_text("δ = 0.99")
+    look.page.goto("about:blank")
+    shutil.rmtree(site.root / "other-level")
+
+
+def test_the_run_that_learned_most_is_marked_unless_it_is_trapped(look: Looking) -> None:
+    look.open("#/compare/bold/meadow-safe")
+    expect(look.find("tr.best")).to_have_attribute("data-standing", "meadow-safe")
+    look.sees("tr.best", "best")
+
+    def trapped(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "trapped": 3})
+
+    look.page.route("**/runs/meadow-safe", trapped)
+    look.open("#/compare/bold/meadow-safe")
+    look.sees('tr[data-standing="meadow-safe"]', "trapped at step 3")
+    expect(look.find("tr.best")).to_have_attribute("data-standing", "bold")
 
 
 def test_all_plots_reach_as_far_as_the_longer_run(look: Looking, site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,6 +203,48 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     look.page.get_by_label("Pixel size").fill("3")
     look.button("Send again").click()
     look.sees("[data-upload]", "pixels of 3 × 3 m")
+
+
+def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: Path) -> None:
+    own = tmp_path / "own.tif"
+    own.write_bytes(geotiff())
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    look.find(".drop input[type=file]").set_input_files(own)
+    cell, reach = look.page.get_by_label("Cell size"), look.page.get_by_label("Sensor range")
+    hint = look.find(".field:has-text('Sensor range') small")
+    expect(cell).to_have_value("10")
+    expect(reach).to_have_value("50")
+    expect(hint).to_have_count(0)
+    reach.fill("")
+    expect(hint).to_have_text("100 m, as none is given")
+    reach.fill("50")
+    for source, side, metres in (
+        ("Synthetic Mars", "20", "100"),
+        ("Your file", "10", "50"),
+        ("Sample", "100", "100"),
+    ):
+        look.page.get_by_text(source, exact=True).click()
+        expect(cell).to_have_value(side)
+        expect(reach).to_have_value(metres)
+    reach.fill("70")
+    look.page.get_by_text("Synthetic Mars").click()
+    expect(cell).to_have_value("20")
+    expect(reach).to_have_value("70")  # as it was typed
+
+
+def test_the_preview_judges_the_ground_by_the_vehicle(look: Looking, tmp_path: Path) -> None:
+    own = tmp_path / "own.tif"
+    own.write_bytes(geotiff())
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    look.find(".drop input[type=file]").set_input_files(own)
+    dark = look.find(".preview .dark-cells")
+    expect(dark).to_contain_text("1 cell that the vehicle never enters")  # the hole
+    look.page.get_by_label("Cell size").fill("20")  # within one pixel nothing is steep
+    for limit in ("climb", "descent", "side slope"):
+        look.page.get_by_label(f"Maximum {limit}").fill("0.2")
+    expect(dark).to_contain_text(re.compile(r"^Dark: \d{3} cells that the vehicle never enters"))
 
 
 def bare_tiff(path: Path) -> Path:

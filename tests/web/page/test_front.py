@@ -65,6 +65,16 @@ def test_two_explorers_play_by_themselves_and_one_is_trapped(look: Looking) -> N
         expect(look.find(f".screen.{name} .counters dd").first).to_have_text(f"{share} %")
 
 
+def test_the_film_says_which_world_it_shows_and_what_its_colours_mean(look: Looking) -> None:
+    look.open()
+    caption = look.find(".film-caption")
+    expect(caption).to_contain_text(f"Film: synthetic Mars at δ = {stored()[0]['delta']:g}")
+    expect(caption.locator(".swatch")).to_have_text(
+        ["seen", "not yet seen", "darker: no proven way home", "inside: way home proven"]
+    )
+    expect(look.find("section h2").filter(has_text="Your runs")).to_be_visible()
+
+
 def test_who_prefers_stillness_is_not_moved(look: Looking) -> None:
     look.page.emulate_media(reduced_motion="reduce")
     look.open()

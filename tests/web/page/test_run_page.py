@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -215,7 +216,15 @@ def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> Non
     look.open("#/run/ground?step=3")
     look.painted(3)
     look.find(".drawer summary").click()
-    look.sees(".settings", "climb")
+    for name, value in (
+        ("Maximum climb", r"[\d.]+\s°"),
+        ("Maximum side slope", r"[\d.]+\s°"),
+        ("Cell size", r"[\d.]+\sm"),
+        ("North to south", r"200\sm"),
+        ("Maximum steps", r"\d+"),
+    ):
+        entry = look.find(".settings div").filter(has=look.page.get_by_text(name, exact=True))
+        expect(entry.locator("dd")).to_have_text(re.compile(f"^{value}$"))
     look.sees(".downloads", "Terrain as known (GeoTIFF)")
     with look.page.expect_download() as download:
         look.page.get_by_role("link", name="Path (GeoJSON)").click()

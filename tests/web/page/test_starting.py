@@ -62,6 +62,16 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
     assert Run.open(site.root / "a-new-one").config["delta"] == 0.95
 
 
+def test_a_run_that_ended_before_it_was_watched_is_played(look: Looking) -> None:
+    look.open("#/new")
+    look.page.evaluate("location.hash = '#/run/first'")
+    look.sees("button[aria-label='Pause playing']")
+    look.sees(".count", "after 0 of")
+    last = int(look.find(".scrub").get_attribute("max") or 0)
+    look.painted(last)
+    look.sees("button[aria-label='Play']")
+
+
 def test_the_level_is_said_in_words(look: Looking) -> None:
     look.open("#/new")
     slider = look.page.get_by_label("Safety level")

@@ -18,7 +18,7 @@ export interface Link {
   port: Port | null; // null: the whole map
   other: Port | null; // of the second map, where it is not of the first one's shape
   upload?: boolean; // whether the form of a new run opens at an upload of a terrain
-  started?: boolean; // just now, from the page: it is followed even if it has ended by now
+  started?: boolean; // just now, from the page: it is played if it has ended by now
 }
 
 /** Most runs on one page. */

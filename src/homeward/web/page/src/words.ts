@@ -128,6 +128,16 @@ export function explorerName(name: string | null): string {
   return name === null ? "" : (EXPLORERS[name] ?? name);
 }
 
+/** Return whether an explorer plans at a level δ. */
+export function hasLevel({ explorer, delta }: Summary): boolean {
+  return delta !== null && (explorer === "safe" || explorer === "naive");
+}
+
+/** Return the name of a setting as a label: `sensor_noise` is “Sensor noise”. */
+export function labelOf(key: string): string {
+  return key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
+}
+
 /** Return the kind and the size of a run's world. */
 export function worldOf(run: Summary): string {
   const named = run.kind ?? "";

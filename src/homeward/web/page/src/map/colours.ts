@@ -73,6 +73,12 @@ export function table(palette: Palette): Uint8Array {
   return out;
 }
 
+/** Return the colour in the middle of a palette. */
+export function middleOf(palette: Palette): Rgb {
+  const [r, g, b] = table(palette).subarray(3 * 128);
+  return [r ?? 0, g ?? 0, b ?? 0];
+}
+
 export function css([r, g, b]: Rgb): string {
   return `rgb(${r},${g},${b})`;
 }

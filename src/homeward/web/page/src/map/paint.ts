@@ -68,6 +68,12 @@ export function paint(
 
 const [DIMMED, DIM_TO] = [0.42, [22, 30, 38]] as const; // how much is left, and of what colour the rest is
 
+/** Return a colour as it is dimmed. */
+export function dimmed([r, g, b]: Rgb): Rgb {
+  const of = (part: number, to: number): number => Math.round(DIMMED * part + (1 - DIMMED) * to);
+  return [of(r, DIM_TO[0]), of(g, DIM_TO[1]), of(b, DIM_TO[2])];
+}
+
 /** Dim the cells that are not lit. */
 function dim(
   pixels: Uint8ClampedArray,

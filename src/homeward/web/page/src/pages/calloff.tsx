@@ -168,7 +168,12 @@ export function CallOffPage() {
             }
           />
           <p class="legend row fine soft">
-            <span class="swatch"><i class="mark-contour" />inside: way home with probability δ</span>
+            <span class="swatch">
+              <i class="mark-contour" />
+              {average
+                ? "inside: way home promised on the average world only"
+                : "inside: way home with probability δ"}
+            </span>
             <span class="swatch"><i class="mark-heads" />plan</span>
             <span class="swatch"><i class="mark-way" />way home from where it turns</span>
           </p>

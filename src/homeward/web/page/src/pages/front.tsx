@@ -3,8 +3,12 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { to } from "../link";
+import { css, middleOf, surroundings } from "../map/colours";
+import { dimmed } from "../map/paint";
+import { dark } from "../parts/theme";
 import { Player } from "../player/player";
 import type { Stored } from "../player/playback";
+import { levelName } from "../words";
 import { RunsList } from "./runs";
 
 const demo = signal<Stored[] | null>(null);
@@ -36,6 +40,32 @@ const DOORS = [
   },
 ];
 
+/** Which world the film shows, and what its colours mean. */
+function FilmCaption({ runs }: { runs: Stored[] }) {
+  const unseen = middleOf(surroundings(dark.value).greys);
+  const level = runs.find(({ delta }) => delta !== null)?.delta ?? 0;
+  const colours: [string, string][] = [
+    [css(middleOf("ground")), "seen"],
+    [css(unseen), "not yet seen"],
+    [css(dimmed(unseen)), "darker: no proven way home"],
+  ];
+  return (
+    <p class="film-caption row fine soft">
+      <span>Film: synthetic Mars at δ = {levelName(level)}; not one of your runs.</span>
+      {colours.map(([colour, text]) => (
+        <span class="swatch" key={text}>
+          <i style={{ background: colour }} />
+          {text}
+        </span>
+      ))}
+      <span class="swatch">
+        <i class="mark-contour" />
+        inside: way home proven
+      </span>
+    </p>
+  );
+}
+
 export function FrontPage() {
   useEffect(loadDemo, []);
   return (
@@ -47,7 +77,14 @@ export function FrontPage() {
           left one only goes where it can still return with probability δ; inside the green line
           that is proven. The right one doesn't ask.
         </p>
-        <div class="player-room">{demo.value?.length ? <Player runs={demo.value} /> : null}</div>
+        <div class="player-room">
+          {demo.value?.length ? (
+            <>
+              <Player runs={demo.value} />
+              <FilmCaption runs={demo.value} />
+            </>
+          ) : null}
+        </div>
         <nav class="doors" aria-label="Where to go from here">
           {DOORS.map(({ href, title, text }) => (
             <a key={title} class="door" href={href}>

@@ -54,7 +54,7 @@ export function NewPage({ link }: { link: Link }) {
     if (!link.upload || (settings.kind.value === "rover" && settings.source.value === "upload")) return;
     settings.kind.value = "rover";
     settings.source.value = "upload";
-    settings.suitVehicle();
+    settings.suitTerrain();
     ground.forget();
   }, [link]);
   const submit = async (event: Event): Promise<void> => {

@@ -148,7 +148,7 @@ export function RunsList() {
   return (
     <section class="card" aria-label="Runs">
       <header class="row">
-        <h2>Runs</h2>
+        <h2>Your runs</h2>
         <span class="grow" />
         {there.length === 0 && runs.length > 1 && (
           <span class="unit">Select runs to compare or delete them.</span>

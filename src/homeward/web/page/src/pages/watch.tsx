@@ -11,6 +11,7 @@ import { Drawer } from "../parts/drawer";
 import { LayerPicker, MapPane } from "../parts/map";
 import { MissionPanel } from "../parts/mission";
 import { Plots } from "../parts/plots";
+import { Standings } from "../parts/standings";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
 import type { Command } from "../parts/status";
 import { Timeline } from "../parts/timeline";
@@ -135,6 +136,7 @@ export function ComparePage({ link }: { link: Link }) {
       <h1 class="hidden">Comparison of {link.runs.join(", ")}</h1>
       {details && <FirstVisit grid={isGrid(details)} />}
       {details && <LayerPicker details={details} show={show} />}
+      <Standings runs={runs} />
       <div class={`pair of-${scenes.length}`}>
         {scenes.map((scene, i) => (
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>
@@ -195,7 +197,11 @@ interface RunHeadProps {
 
 function RunHead({ run, cursor, alone, children }: RunHeadProps) {
   const details = run.details.value;
-  const name = alone ? <h1>{run.id}</h1> : <h2>{run.id}</h2>;
+  const name = alone ? (
+    <h1>{run.id}</h1>
+  ) : (
+    <h2>{details ? <a href={to("run", run.id)}>{run.id}</a> : run.id}</h2>
+  );
   if (!details) {
     return (
       <header class="run-head row">

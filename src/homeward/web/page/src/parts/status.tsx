@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { Status, Summary } from "../api";
-import { explorerName, statusName } from "../words";
+import { explorerName, hasLevel, statusName } from "../words";
 
 export function StatusTag({ run }: { run: Summary }) {
   return <span class={`tag status ${run.status}`}>{statusName(run)}</span>;
@@ -14,7 +14,7 @@ export function ExplorerTag({ run }: { run: Summary }) {
   return (
     <span class={`tag ${safe ? "safe" : "unsafe"}`}>
       {explorerName(run.explorer)}
-      {run.delta !== null && (safe || run.explorer === "naive") && `, δ = ${run.delta}`}
+      {hasLevel(run) && `, δ = ${run.delta}`}
     </span>
   );
 }

@@ -5,6 +5,8 @@ import type { RunModel } from "./model";
 
 export const SPEEDS = [1, 2, 5, 10, 20, 50, 100, 200, 500] as const; // steps a second
 
+const [REPLAY_SPEED, REPLAY_SECONDS] = [10, 10]; // least steps a second, longest time
+
 export class Cursor {
   readonly step = signal(0);
   readonly playing = signal(false);
@@ -21,7 +23,8 @@ export class Cursor {
   private then = 0;
   private readonly stops: (() => void)[];
 
-  /** Start at `step`; if that is null, at the first moment, or where a run is that goes or just did. */
+  /** Start at `step`; if that is null, at the first moment, or where a run is that goes. One that was
+   * started just now and has ended already is played. */
   constructor(
     readonly runs: readonly RunModel[],
     step: number | null,
@@ -96,15 +99,29 @@ export class Cursor {
   }
 
   private place(last: number): void {
+    const all = this.runs.every((run) => run.count.value >= (run.details.value?.steps ?? 0));
     if (this.wanted === null) {
-      this.follow.value = this.live.value || this.started;
+      const finished = this.started && !this.live.value;
+      if (finished && !all) return; // its steps are still to come
+      this.follow.value = this.live.value;
       this.step.value = this.follow.value ? last : 0;
       this.placed.value = true;
+      if (finished) this.replay(last);
       return;
     }
-    const all = this.runs.every((run) => run.count.value >= (run.details.value?.steps ?? 0));
     this.step.value = Math.min(this.wanted, last);
     this.placed.value = all || this.wanted <= last;
+  }
+
+  /** Play a run that ended before it could be watched, in a few seconds. */
+  private replay(last: number): void {
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (still) this.step.value = last;
+    else {
+      const wanted = Math.max(REPLAY_SPEED, last / REPLAY_SECONDS);
+      this.speed.value = SPEEDS.find((speed) => speed >= wanted) ?? 500;
+      this.playing.value = true;
+    }
   }
 
   private set(step: number): void {

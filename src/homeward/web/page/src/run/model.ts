@@ -6,7 +6,7 @@ import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
-import { explorerName } from "../words";
+import { explorerName, hasLevel, levelName } from "../words";
 import { painter } from "../map/painter";
 import { listen } from "../stream";
 import { Latest } from "./latest";
@@ -231,11 +231,16 @@ export class RunModel {
   }
 }
 
-/** Return names of runs: their explorers if these differ, else their own names. */
+/** Return names of runs: their explorers if these differ, their δ if nothing else does, else their own names. */
 export function namesOf(runs: readonly RunModel[]): string[] {
-  const explorers = runs.map((run) => explorerName(run.details.value?.explorer ?? null));
-  const told = new Set(explorers).size === runs.length && explorers.every((name) => name);
-  return told ? explorers : runs.map((run) => run.id);
+  const details = runs.map((run) => run.details.value);
+  const explorers = details.map((each) => explorerName(each?.explorer ?? null));
+  const levels = details.map((each) => (each && hasLevel(each) ? `δ = ${levelName(each.delta ?? 0)}` : ""));
+  const others = details.map((each) => JSON.stringify({ ...each?.config, delta: null }));
+  const differ = (names: string[]): boolean =>
+    names.every((name) => name) && new Set(names).size === names.length;
+  if (differ(explorers)) return explorers;
+  return differ(levels) && new Set(others).size === 1 ? levels : runs.map((run) => run.id);
 }
 
 /** Append the columns of later steps to those of earlier ones; one that is missing is null. */

@@ -1,6 +1,7 @@
 // Fields of all settings that have no place of their own in the form, made from their schemas.
 
 import { Field } from "../../parts/fields";
+import { labelOf } from "../../words";
 import { limits, others } from "./schema";
 import type { Other } from "./schema";
 import type { Kind } from "./settings";
@@ -47,11 +48,6 @@ function Options({ other }: { other: Other }) {
 
 function optionsOf({ property }: Other): string[] {
   return property.type === "boolean" ? ["true", "false"] : (property.enum ?? []);
-}
-
-/** Return the name of a setting as a label: `sensor_noise` is “Sensor noise”. */
-function labelOf(key: string): string {
-  return key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
 }
 
 function hintOf({ property }: Other): string {

@@ -85,6 +85,7 @@ export function Preview() {
       <p class="soft" aria-live="polite">
         {note.value || (on && `${cellsWord(on)} ${startWord(on, at)}`)}
       </p>
+      {on && <p class="dark-cells soft">{darkWord(on)}</p>}
       {on && <AreaTools on={on} />}
       {on && (
         <div class="fields start">
@@ -127,6 +128,15 @@ function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
   return near
     ? `${is}.`
     : `${is}, not ${figure(asked)} m: a cell is a whole number of pixels.`;
+}
+
+/** Explain the dark cells; "" if there are none. */
+function darkWord({ height }: Ground): string {
+  let many = 0;
+  for (const value of height.data) if (Number.isNaN(value)) many++;
+  if (!many) return "";
+  const cells = many === 1 ? "1 cell" : `${many.toLocaleString("en")} cells`;
+  return `Dark: ${cells} that the vehicle never enters, without data, with an obstacle, or too steep to stand and turn.`;
 }
 
 function startWord({ columns }: Ground, at: [number, number] | null): string {

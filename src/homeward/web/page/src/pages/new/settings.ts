@@ -55,13 +55,34 @@ export const truth = signal<"model" | "prior">("model");
 /** Whether slopes are limited under the wheels: on real terrain, not on the paper's. */
 export const isDriven = computed(() => source.value !== "mars");
 
-/** Side of a cell in m that suits the sample, whose pixels are larger than the usual cell. */
-const SAMPLE_CELL = "100";
+/** Sides of a cell in m; the pixels of the sample are larger than the usual cell. */
+const [USUAL_CELL, SAMPLE_CELL] = ["20", "100"];
+const USUAL_RANGE = "100"; // m
+const ACROSS = 100; // cells along the longer side of a file, unless its pixels are larger
+let suitedRange = USUAL_RANGE;
 
-/** Give a real vehicle to real terrain, and the paper's to synthetic Mars, unless it was changed. */
-export function suitVehicle(): void {
-  const [side, before] = source.value === "sample" ? [SAMPLE_CELL, "20"] : ["20", SAMPLE_CELL];
-  if (cell.value === before) cell.value = side;
+/** Set the range of the sensor, unless it was changed. */
+function suitRange(next: string): void {
+  if (range.value === suitedRange) range.value = next;
+  suitedRange = next;
+}
+
+/** Set cells of a whole number of pixels of a file, and a sensor that reaches five of them. */
+export function suitFile({ shape, size: pixel }: Upload): void {
+  const pixels = Math.max(1, Math.round(Math.max(...shape) / ACROSS));
+  const side = Number((pixels * Math.max(...pixel)).toPrecision(6));
+  cell.value = String(side);
+  suitRange(String(Number((5 * side).toPrecision(6))));
+}
+
+/** Set the cells that suit the terrain; give a real vehicle to real terrain, and the paper's to
+ * synthetic Mars, unless it was changed. */
+export function suitTerrain(): void {
+  if (source.value === "upload" && file.value) suitFile(file.value);
+  else {
+    cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
+    suitRange(USUAL_RANGE);
+  }
   const [usual, other] = isDriven.value ? [["20", "30"], ["5", "45"]] : [["5", "45"], ["20", "30"]];
   if (climb.value === other[0] && descend.value === other[1])
     [climb.value, descend.value] = [usual[0] ?? "", usual[1] ?? ""];
@@ -112,14 +133,20 @@ function land(): Record<string, unknown> {
   });
 }
 
-/** The query of the terrain's preview; "" while a value is missing. */
+/** Return the limits of the slopes as keys of a configuration. */
+function vehicle(): Record<string, unknown> {
+  const driven = isDriven.value;
+  return { climb: number(climb.value), descend: number(descend.value), roll: driven ? number(roll.value) : null };
+}
+
+/** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing. */
 export const query = computed(() => {
   const mars = [landSeed, rows, columns];
-  const needed = source.value === "mars" ? [cell, ...mars] : [cell];
+  const needed = isDriven.value ? [cell, climb, descend, roll] : [cell, ...mars];
   if (source.value === "upload" && !file.value) return "";
   if (needed.some((field) => !field.value.trim())) return "";
   return new URLSearchParams(
-    Object.entries(land()).map(([key, value]) => [key, String(value)]),
+    Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }).map(([key, value]) => [key, String(value)]),
   ).toString();
 });
 
@@ -189,9 +216,7 @@ export function config(start: [number, number] | null): Record<string, unknown> 
   return given({
     ...shared,
     ...land(),
-    climb: number(climb.value),
-    descend: number(descend.value),
-    roll: isDriven.value ? number(roll.value) : null,
+    ...vehicle(),
     sensor_range: number(range.value),
     start,
     targets: targetsGiven(),

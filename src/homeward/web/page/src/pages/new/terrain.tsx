@@ -26,7 +26,8 @@ function needed(key: string) {
 
 export function TerrainFields() {
   const { source, landSeed, rows, columns, cell, climb, descend, roll, range } = settings;
-  const farthest = settings.isDriven.value ? "100 if empty" : "the whole map if empty";
+  const farthest = settings.isDriven.value ? "100 m" : "the whole map";
+  const reach = range.value.trim() ? {} : { hint: `${farthest}, as none is given` };
   return (
     <>
       <Choice
@@ -38,7 +39,7 @@ export function TerrainFields() {
           ["upload", "Your file", "GeoTIFF, HiRISE .IMG, ASCII grid, …"],
         ]}
         onChange={() => {
-          settings.suitVehicle();
+          settings.suitTerrain();
           forget();
         }}
       />
@@ -74,7 +75,7 @@ export function TerrainFields() {
         {settings.isDriven.value && (
           <Field label="Maximum side slope" unit="°" value={roll} {...needed("roll")} />
         )}
-        <Field label="Sensor range" unit="m" value={range} {...limits("rover", "sensor_range")} hint={farthest} />
+        <Field label="Sensor range" unit="m" value={range} {...limits("rover", "sensor_range")} {...reach} />
       </div>
       {!settings.isPaper.value && (
         <Field

@@ -9,9 +9,7 @@ import { Field } from "../../parts/fields";
 import { figure } from "../../words";
 import { forget } from "./ground";
 import { number } from "./reading";
-import { cell, file, range } from "./settings";
-
-const ACROSS = 100; // cells along the longer side, unless the pixels are larger
+import { file, suitFile } from "./settings";
 
 /** The file that was chosen, be it taken or not; whether it needs a pixel size, and which. */
 const chosen = signal<File | null>(null);
@@ -77,14 +75,11 @@ async function send(sent: File): Promise<void> {
   sending = null;
 }
 
-/** Use an upload as the terrain, with cells of a whole number of pixels. */
+/** Use an upload as the terrain. */
 function settle(done: Upload): void {
   file.value = done;
   forget();
-  const pixels = Math.max(1, Math.round(Math.max(...done.shape) / ACROSS));
-  const side = Number((pixels * Math.max(...done.size)).toPrecision(6));
-  cell.value = String(side);
-  if (range.value === "100") range.value = String(Number((5 * side).toPrecision(6)));
+  suitFile(done);
 }
 
 export function Uploader() {

@@ -1,0 +1,100 @@
+// What compared runs came to: one row for each, with a link to it; the best one is marked.
+
+import { useEffect } from "preact/hooks";
+import type { Details } from "../api";
+import { to } from "../link";
+import { percent } from "../player/player";
+import { namesOf } from "../run/model";
+import type { RunModel } from "../run/model";
+import { figure, hasLevel, levelName } from "../words";
+import { glanceAt, glances } from "./glance";
+import { StatusTag } from "./status";
+
+interface Standing {
+  id: string;
+  name: string;
+  details: Details;
+  seen: number | null; // share of the map
+  nats: number | null; // that were learned; null on grids
+  trapped: number | null;
+}
+
+function standingsOf(runs: readonly RunModel[]): Standing[] {
+  const names = namesOf(runs);
+  return runs.flatMap((run, i) => {
+    const details = run.details.value;
+    if (!details) return [];
+    const glance = glances.value.get(run.id);
+    const { known } = run.columns.value;
+    return {
+      id: run.id,
+      name: names[i] ?? run.id,
+      details,
+      seen: details.seen ?? glance?.share ?? null,
+      nats: details.kind === "grid" ? null : (known?.[known.length - 1] ?? null),
+      trapped: details.trapped ?? glance?.trapped ?? null,
+    };
+  });
+}
+
+/** Return which of the runs learned most without being trapped; null while one goes on, or if none did. */
+function bestOf(standings: Standing[]): Standing | null {
+  const what = standings.every(({ nats }) => nats !== null) ? "nats" : "seen";
+  if (standings.some((each) => each.details.live || each[what] === null)) return null;
+  const free = standings.filter(({ trapped }) => trapped === null);
+  const most = Math.max(...free.map((each) => each[what] as number));
+  const first = free.filter((each) => each[what] === most);
+  return first.length === 1 ? (first[0] ?? null) : null;
+}
+
+export function Standings({ runs }: { runs: readonly RunModel[] }) {
+  const standings = standingsOf(runs);
+  useEffect(() => standings.forEach(({ details }) => glanceAt(details)));
+  if (!standings.length) return null;
+  const loaded = runs.every((run) => run.details.value ?? run.missing.value);
+  const best = loaded && standings.length > 1 ? bestOf(standings) : null;
+  const nats = standings.some((each) => each.nats !== null);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="The runs in numbers">
+      <table class="standings fine">
+        <thead>
+          <tr>
+            <th scope="col">run</th>
+            <th scope="col">δ</th>
+            <th scope="col" class="right">seen</th>
+            {nats && <th scope="col" class="right">nats</th>}
+            <th scope="col" class="right">steps</th>
+            <th scope="col">outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          {standings.map((each, i) => (
+            <tr key={i} data-standing={each.id} class={each === best ? "best" : ""}>
+              <th scope="row">
+                <a href={to("run", each.id)}>{each.name}</a>
+                {each.name !== each.id && <span class="unit"> {each.id}</span>}
+              </th>
+              <td>{hasLevel(each.details) ? levelName(each.details.delta ?? 0) : "unsafe"}</td>
+              <td class="right num">{each.seen === null ? "–" : percent(each.seen)}</td>
+              {nats && <td class="right num">{figure(each.nats)}</td>}
+              <td class="right num">{each.details.steps}</td>
+              <td>
+                {each.trapped === null ? (
+                  <StatusTag run={each.details} />
+                ) : (
+                  <span class="tag status trapped">trapped at step {each.trapped}</span>
+                )}
+                {each === best && (
+                  <span class="tag safe" title="It learned most of those that were not trapped.">
+                    best
+                  </span>
+                )}
+                <span class="unit"> {each.details.why}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
