@@ -100,7 +100,7 @@ def test_ctrl_c_stops_what_is_going_and_leaves_nobody(
 ) -> None:
     root = tmp_path / "runs"
     Run.create(root / "done", "grid", {"size": 3}).resume()
-    Run.create(root / "live", "grid", {**LIVE, "size": 40, "limit": None})
+    Run.create(root / "live", "grid", {**LIVE, "size": 120, "limit": None})
     going = {"name": "live", "state": "going", "error": None}
     (root / ".serve.json").write_text(json.dumps({"format": 1, "runs": [going]}))
     started.append(Served(root))
