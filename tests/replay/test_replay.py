@@ -63,16 +63,15 @@ def test_a_move_of_a_lower_rate_has_its_rule(runs: Path, name: str, rules: set[s
     assert lower
 
 
-def test_an_explorer_without_a_level_is_told_the_way_home_after_each_move(runs: Path) -> None:
+def test_without_a_level_the_way_home_is_told_from_where_each_move_leads(
+    runs: Path,
+) -> None:
     replay = Replay(runs / "grid-unsafe")
     moment, why = replay.at(2), replay.why(2)
     model: Any = moment.model
     value = replay.layers(2, ["v"])["v"].ravel()
     for told in why["actions"]:
-        go, there = model.success[moment.state, told["action"]], told["action"]
-        there = model.dest[moment.state, there]
-        stays = (1.0 - go) * value[moment.state]
-        assert told["way_home"] == pytest.approx(stays + (go * value[there] if go else 0.0))
+        assert told["way_home"] == value[model.dest[moment.state, told["action"]]]
     for name in ("grid-safe", "rover-paper"):  # there it is the safety
         assert all(told["way_home"] is None for told in Replay(runs / name).why(2)["actions"])
 

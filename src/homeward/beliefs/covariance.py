@@ -177,13 +177,13 @@ def fit_kernel(
         raise InvalidBeliefError(
             f"{len(at)} measured cells are too few to fit a kernel: expected 5 or more"
         )
+    if len(at) > MAX_FIT_CELLS:
+        chosen = np.linspace(0, len(at) - 1, MAX_FIT_CELLS).astype(np.intp)
+        at, values = at[chosen], values[chosen]
     if np.ptp(values) == 0.0:
         raise InvalidBeliefError(
             f"all {len(at)} measured heights are {values[0]:g} m: expected different heights"
         )
-    if len(at) > MAX_FIT_CELLS:
-        chosen = np.linspace(0, len(at) - 1, MAX_FIT_CELLS).astype(np.intp)
-        at, values = at[chosen], values[chosen]
     distance = _distances(at, shape, cell)
     side = max(cell) if isinstance(cell, tuple) else cell
     scale = max(float(values.var()), 1e-12)

@@ -6,8 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from homeward.bonuses import LookingBonus, unit_of
 from homeward.models import Moves
 from homeward.planning.held import MAX_FREE_SHARE
@@ -197,12 +195,17 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
 
 
 def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
-    """Return the way home [A] after each action; None if a criterion asks for it."""
+    """Return the bound on the way home [A] from where each action leads, the least of its outcomes.
+
+    None if a criterion asks for it.
+    """
     if any(criterion.home.size for criterion in plan.criteria):
         return None
-    way = np.asarray(moment.returns[1].value, np.float64)
-    found: list[float] = moment.model.ahead(moment.state, way[None])[0].tolist()
-    return found
+    way, model, state = moment.returns[1].value, moment.model, moment.state
+    if isinstance(model, Moves):
+        return [float(value) for value in way[model.dest[state]]]
+    rows = (model.row(state, action) for action in range(model.actions))
+    return [float(way[row > 0.0].min(initial=1.0)) for row in rows]
 
 
 def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:

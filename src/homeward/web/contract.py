@@ -236,7 +236,7 @@ class WhyAction(Action):
     safety: list[float]
     way_home: Annotated[
         float | None,
-        Field(description="Way home after it, if no criterion of the run asks for one."),
+        Field(description="Way home from where it leads, if no criterion of the run asks for one."),
     ]
     weight: float
     verdict: Verdict

@@ -59,17 +59,25 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     from homeward.certificates import certificate
 
     run = Run.open(folder)
+    before = _record_of(run)
     recorded = plan_of_step(run)
     about = {"run": folder.name, "step": recorded.record.step}
     if recorded.stored is not None:
         found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
-        details = {**found.as_dict(), "record": _record_of(run)}
+        details = {**found.as_dict(), "record": _same(before, run)}
         return {**about, "refuted": found.refuted, "details": details}
     told = None if recorded.run is None else recorded.run.as_dict()
     homes = [home.as_dict() for home in recorded.homes]
     details = {"run": told, "homes": homes, "notes": list(recorded.notes)}
-    details["record"] = _record_of(run)
+    details["record"] = _same(before, run)
     return {**about, "refuted": recorded.refuted, "details": details}
+
+
+def _same(before: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Return the record with no digest of the steps if more were recorded meanwhile."""
+    after = _record_of(run)
+    same = before["steps_sha256"] == after["steps_sha256"]
+    return after if same else {**after, "steps_sha256": None}
 
 
 def _record_of(run: Run) -> dict[str, Any]:

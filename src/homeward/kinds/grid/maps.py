@@ -103,7 +103,7 @@ class HeightMap:
         for n, row in enumerate(rows):
             line = lines[full[0] + n]
             indent, number = len(line) - len(line.lstrip()), full[0] + n + 1
-            others = [(c, letter) for c, letter in enumerate(row) if letter not in known]
+            others = ((c, letter) for c, letter in enumerate(row) if letter not in known)
             for c, character in others:
                 at = f"line {number}, column {indent + c + 1}"
                 if character not in starts:

@@ -387,7 +387,7 @@ export interface WhyAction {
   look: number | null; // Bonus of the cell that it leads to.
   exploration: number | null;
   safety: number[];
-  way_home: number | null; // Way home after it, if no criterion of the run asks for one.
+  way_home: number | null; // Way home from where it leads, if no criterion of the run asks for one.
   weight: number;
   verdict: Verdict;
   words: string; // `verdict` in English.

@@ -267,7 +267,7 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
           )}
           {ignoresHome(why) && (
             <>
-              ; <b>s</b>, the way home after it, which this explorer does not look at
+              ; <b>s</b>, the way home from where it leads, which this explorer does not look at
             </>
           )}
           .
