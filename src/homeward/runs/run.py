@@ -198,7 +198,7 @@ class Run:
                 Manifest(
                     format=format_,
                     kind=kind,
-                    config_sha256=_digest(part / CONFIG),
+                    config_sha256=digest_of(part / CONFIG),
                     seed=complete.seed,
                     created=made,
                     updated=made,
@@ -412,7 +412,7 @@ class Run:
         path = self.directory / CONFIG
         value = read_json(path)
         check_format(value, path)
-        if _digest(path) != self.manifest.config_sha256:
+        if digest_of(path) != self.manifest.config_sha256:
             raise InvalidFileError(f"{path}: was changed after the run was made")
         for name, kind in (("kind", str), ("version", int), ("config", dict)):
             if not isinstance(value.get(name), kind):
@@ -465,6 +465,7 @@ def _is_interrupt(error: BaseException) -> bool:
     return chain is not None
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 digest of a file."""
     with refusing(path, "can't be read"):
         return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from homeward import __version__
 from homeward.runs import Run
 from homeward.runs.manifest import now
-from homeward.runs.run import STEPS
+from homeward.runs.run import STEPS, digest_of
 from homeward.runs.verification import plan_of_step
 from homeward.web.catalogue import NAME, plain_file
 from homeward.web.refusals import Refusal
@@ -54,43 +53,31 @@ def way_home_file(kind: Kind, folder: Path, step: int, suffix: str) -> bytes:
 def certificate_of(folder: Path) -> dict[str, Any]:
     """Return the verdict on what a run claims, as JSON values.
 
-    Entry ``record`` says of which files: the configuration, digests, the version and the time.
+    Entry ``record`` says of which files: the configuration, digests, the version and the time. The
+    digest of the steps is None if more were recorded meanwhile.
     """
     from homeward.certificates import certificate
 
-    run = Run.open(folder)
-    before = _record_of(run)
+    run, log = Run.open(folder), folder / STEPS
+    steps = digest_of(log)
     recorded = plan_of_step(run)
-    about = {"run": folder.name, "step": recorded.record.step}
     if recorded.stored is not None:
         found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
-        details = {**found.as_dict(), "record": _same(before, run)}
-        return {**about, "refuted": found.refuted, "details": details}
-    told = None if recorded.run is None else recorded.run.as_dict()
-    homes = [home.as_dict() for home in recorded.homes]
-    details = {"run": told, "homes": homes, "notes": list(recorded.notes)}
-    details["record"] = _same(before, run)
-    return {**about, "refuted": recorded.refuted, "details": details}
-
-
-def _same(before: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return the record with no digest of the steps if more were recorded meanwhile."""
-    after = _record_of(run)
-    same = before["steps_sha256"] == after["steps_sha256"]
-    return after if same else {**after, "steps_sha256": None}
-
-
-def _record_of(run: Run) -> dict[str, Any]:
-    """Return which record a verdict is about, so that it can be found and checked again."""
-    with (run.directory / STEPS).open("rb") as steps:
-        digest = hashlib.file_digest(steps, "sha256").hexdigest()
-    return {
-        "config": name_of(run.config, run.directory.parent),
+        refuted, details = found.refuted, found.as_dict()
+    else:
+        told = None if recorded.run is None else recorded.run.as_dict()
+        homes = [home.as_dict() for home in recorded.homes]
+        refuted = recorded.refuted
+        details = {"run": told, "homes": homes, "notes": list(recorded.notes)}
+    details["record"] = {
+        "config": name_of(run.config, folder.parent),
         "config_sha256": run.manifest.config_sha256,
-        "steps_sha256": digest,
+        "steps_sha256": steps if steps == digest_of(log) else None,
         "homeward": __version__,
         "certified": now(),
     }
+    about = {"run": folder.name, "step": recorded.record.step}
+    return {**about, "refuted": refuted, "details": details}
 
 
 def other_levels(config: Mapping[str, Any], keys: tuple[str, ...], level: float) -> dict[str, Any]:

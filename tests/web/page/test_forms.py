@@ -205,12 +205,17 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     look.sees("[data-upload]", "pixels of 3 × 3 m")
 
 
-def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: Path) -> None:
-    own = tmp_path / "own.tif"
+def upload(look: Looking, place: Path) -> None:
+    """Choose a terrain of one's own in the form."""
+    own = place / "own.tif"
     own.write_bytes(geotiff())
     to_terrain(look)
     look.page.get_by_text("Your file").click()
     look.find(".drop input[type=file]").set_input_files(own)
+
+
+def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: Path) -> None:
+    upload(look, tmp_path)
     cell, reach = look.page.get_by_label("Cell size"), look.page.get_by_label("Sensor range")
     hint = look.find(".field:has-text('Sensor range') small")
     expect(cell).to_have_value("10")
@@ -234,11 +239,7 @@ def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: P
 
 
 def test_the_preview_judges_the_ground_by_the_vehicle(look: Looking, tmp_path: Path) -> None:
-    own = tmp_path / "own.tif"
-    own.write_bytes(geotiff())
-    to_terrain(look)
-    look.page.get_by_text("Your file").click()
-    look.find(".drop input[type=file]").set_input_files(own)
+    upload(look, tmp_path)
     dark = look.find(".preview .dark-cells")
     expect(dark).to_contain_text("1 cell that the vehicle never enters")  # the hole
     look.page.get_by_label("Cell size").fill("20")  # within one pixel nothing is steep

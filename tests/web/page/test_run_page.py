@@ -220,7 +220,7 @@ def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> Non
         ("Maximum climb", r"[\d.]+\s°"),
         ("Maximum side slope", r"[\d.]+\s°"),
         ("Cell size", r"[\d.]+\sm"),
-        ("North to south", r"200\sm"),
+        ("Rows", r"200\spixels"),
         ("Maximum steps", r"\d+"),
     ):
         entry = look.find(".settings div").filter(has=look.page.get_by_text(name, exact=True))

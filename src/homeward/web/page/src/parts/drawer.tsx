@@ -53,8 +53,8 @@ const NAMES: Record<string, [string, string?]> = {
   blur: ["Blur", "m"],
   error: ["Error", "m²"],
   error_length: ["Error length", "m"],
-  rows: ["North to south", "m"],
-  columns: ["West to east", "m"],
+  rows: ["Rows", "pixels"],
+  columns: ["Columns", "pixels"],
   size: ["Squares per side"],
   walls: ["Fraction of walls"],
   window: ["Part of the terrain"],
@@ -81,9 +81,7 @@ function Settings({ details }: { details: Details }) {
       <h3>Settings</h3>
       <dl class="settings">
         {set.map(([name, value]) => {
-          const [title, known] = NAMES[name] ?? [labelOf(name)];
-          const counted = (name === "rows" || name === "columns") && details.config["pixel"];
-          const unit = counted ? "pixels" : known; // a pixel has 1 m if nothing is given
+          const [title, unit] = NAMES[name] ?? [labelOf(name)];
           return (
             <div key={name}>
               <dt class="soft">{title}</dt>
