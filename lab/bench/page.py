@@ -8,6 +8,9 @@ live    A rover on 1000 × 2000 cells, started from the page and watched for a m
         from the machine, it also measures the longest pause of a process with 2 ms of work.
 first   The page as `homeward serve` opens it in an empty folder. Measures the first paint, the time
         until the list and the map are visible, and counts the requests to other hosts.
+list    A folder of 500 runs. Measures the time until the list is visible.
+calloff "Call it off". Measures the time from each input of δ to the painted solution, and the
+        frames a second while a hundred ghosts walk.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
+from lab.bench.page_screens import RUNS, drag_level, make_runs, open_list, walk_ghosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -315,7 +319,34 @@ def first(browser: Browser, place: Path) -> None:
         say(f"requests to other hosts: {len(foreign)}")
 
 
-PARTS = {"jumps": jumps, "live": live, "first": first}
+def listed(browser: Browser, place: Path) -> None:
+    """Measure how long a folder of many runs takes to appear."""
+    root = place / "many"
+    make_runs(root)
+    with served(root) as (address, token):
+        page = browser.new_page()
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector("tr[data-run]")
+        say(f"{RUNS} runs: {spread([open_list(page, address) for _ in range(5)])}")
+        page.close()
+
+
+def calloff(browser: Browser, place: Path) -> None:
+    """Measure "Call it off": new solutions while δ is dragged, and ghosts."""
+    with served(place / "calloff") as (address, token):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector("tr[data-run]")  # the page has its key
+        page.goto("about:blank")
+        page.goto(f"{address}/#/calloff")
+        page.wait_for_selector(".calloff-stage[data-plan]")
+        say(f"dragging δ: {spread(drag_level(page))}")
+        page.get_by_label("δ as a number").fill("0.9")
+        say(f"a hundred ghosts: {walk_ghosts(page)}")
+        page.close()
+
+
+PARTS = {"jumps": jumps, "live": live, "first": first, "list": listed, "calloff": calloff}
 
 
 def measure_parts(wanted: list[str]) -> None:
