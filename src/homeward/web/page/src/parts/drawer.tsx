@@ -7,7 +7,8 @@ import type { Certificate, Details, Files, NewRuns } from "../api";
 import { MAX_COMPARED, to } from "../link";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
-import { figure, labelOf } from "../words";
+import { loadSchemas, titled } from "../run/schema";
+import { figure } from "../words";
 
 /** Titles of known files, by their name or the end of it. */
 const TITLES: [string, string][] = [
@@ -22,7 +23,7 @@ const TITLES: [string, string][] = [
 
 export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
   return (
-    <details class="card drawer fine">
+    <details class="card drawer fine" onToggle={loadSchemas}>
       <summary>Settings, files and certificate</summary>
       <div class="stack">
         <Settings details={details} />
@@ -37,41 +38,6 @@ export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
 /** Settings whose values a reader looks for first; the rest follows. */
 const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "descend", "sensor_range", "home", "limit"];
 
-/** Settings as the form names them, with their units. */
-const NAMES: Record<string, [string, string?]> = {
-  delta: ["δ"],
-  discount: ["γ"],
-  climb: ["Maximum climb", "°"],
-  descend: ["Maximum descent", "°"],
-  roll: ["Maximum side slope", "°"],
-  sensor_range: ["Sensor range", "m"],
-  sensor_offset: ["Sensor offset", "m"],
-  mast: ["Mast", "m"],
-  wheelbase: ["Wheelbase", "m"],
-  cell: ["Cell size", "m"],
-  pixel: ["Pixel size", "m"],
-  blur: ["Blur", "m"],
-  error: ["Error", "m²"],
-  error_length: ["Error length", "m"],
-  rows: ["Rows", "pixels"],
-  columns: ["Columns", "pixels"],
-  size: ["Squares per side"],
-  walls: ["Fraction of walls"],
-  window: ["Part of the terrain"],
-  truth: ["True heights"],
-  explorer: ["Type of explorer"],
-  limit: ["Maximum steps"],
-  floor: ["Minimum rate"],
-  recall: ["Recall after", "steps"],
-  back_within: ["Home within", "steps"],
-  distance: ["Distance in all", "m"],
-  energy: ["Energy in all", "Wh"],
-  energy_per_metre: ["Energy per metre", "Wh"],
-  energy_per_climb: ["Energy per metre climbed", "Wh"],
-  keep_in: ["Stay inside"],
-  keep_out: ["Keep out of"],
-};
-
 function Settings({ details }: { details: Details }) {
   const set = Object.entries(details.config).filter(([, value]) => value !== null && value !== "");
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
@@ -81,10 +47,10 @@ function Settings({ details }: { details: Details }) {
       <h3>Settings</h3>
       <dl class="settings">
         {set.map(([name, value]) => {
-          const [title, unit] = NAMES[name] ?? [labelOf(name)];
+          const { label, unit } = titled(details.kind, name);
           return (
             <div key={name}>
-              <dt class="soft">{title}</dt>
+              <dt class="soft">{label}</dt>
               <dd>
                 {valueWord(value)}
                 {unit && typeof value === "number" && `\u00a0${unit}`}
