@@ -188,3 +188,18 @@ def test_a_path_that_goes_on_keeps_its_moves_and_another_one_does_not(tmp_path: 
     assert longer == [True, [[0, 1, 1], [1, 2, 3], [0, 3, 6]], 1]
     assert other[0] is False
     assert other[1][0] == [0, 4, 1]
+
+
+ENDED = """
+import { endWord } from "./words.mjs";
+const why = "The explorer can't reach what is left to explore.";
+const ended = [null, 106].map((trapped) => ({ status: "finished", why, trapped }));
+console.log(JSON.stringify([...ended, { status: "paused", why: "", trapped: null }].map(endWord)));
+"""
+
+
+def test_a_trapped_run_is_said_to_have_been_trapped(tmp_path: Path) -> None:
+    free, trapped, paused = said(tmp_path, "words.ts", ENDED)
+    assert free == "The run ended here. The explorer can't reach what is left to explore."
+    assert trapped.endswith("trapped at step 106: no way home was left from then on.")
+    assert paused == "The run is paused here."

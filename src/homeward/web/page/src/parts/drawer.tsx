@@ -13,8 +13,12 @@ import { figure } from "../words";
 /** Titles of known files, by their name or the end of it. */
 const TITLES: [string, string][] = [
   ["path.geojson", "Path (GeoJSON)"],
+  ["path.gpx", "Path (GPX)"],
+  ["path.kml", "Path (KML)"],
   ["path_points.geojson", "Path, point by point (GeoJSON)"],
   ["way_home.geojson", "Way home at the end (GeoJSON)"],
+  ["way_home.gpx", "Way home at the end (GPX)"],
+  ["way_home.kml", "Way home at the end (KML)"],
   ["terrain.tif", "Terrain as known (GeoTIFF)"],
   ["way_home_probability.tif", "Probability of a way home (GeoTIFF)"],
   ["summary.md", "Summary"],
@@ -77,7 +81,7 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
       .catch(() => undefined); // there is nothing to take along then
   }, [details.id, details.status]);
   const step = scene.step.value;
-  const way = details.cell !== null;
+  const suffixes = details.cell === null ? [] : details.crs === null ? ["geojson"] : ["geojson", "gpx", "kml"];
   const rank = (name: string): number => {
     const at = TITLES.findIndex(([known]) => known === name);
     return at < 0 ? TITLES.length : at;
@@ -87,14 +91,13 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
     <section aria-label="Downloads">
       <h3>Take it along</h3>
       <ul class="downloads">
-        {way &&
-          ["geojson", "gpx", "kml"].map((suffix) => (
-            <li key={suffix}>
-              <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
-                Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
-              </a>
-            </li>
-          ))}
+        {suffixes.map((suffix) => (
+          <li key={suffix}>
+            <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
+              Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
+            </a>
+          </li>
+        ))}
         {sorted.map(({ name, bytes }) => (
           <li key={name}>
             <a download href={linkTo(runUrl(details.id, `/files/${encodeURIComponent(name)}`))}>
