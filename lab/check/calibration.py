@@ -24,7 +24,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.agents.setup import PAPER, Setup
 from homeward.beliefs import Sensor
@@ -34,6 +33,7 @@ from homeward.beliefs.grid_graph import STEPS
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.config import RoverConfig

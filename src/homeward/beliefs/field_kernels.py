@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from numba import njit
-
 from homeward.beliefs.grid_graph import back
 from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

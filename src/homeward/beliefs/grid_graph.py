@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import index
 from homeward.beliefs.observations import Labels
+from homeward.compiling import njit
 from homeward.errors import ImpossibleObservationError
 from homeward.models import Moves
 

@@ -26,7 +26,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from homeward.beliefs.level_kernels import UNKNOWN, WALL
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.beliefs.grid_graph import back
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray

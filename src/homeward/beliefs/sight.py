@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from numba import njit
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

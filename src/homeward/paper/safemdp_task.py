@@ -19,9 +19,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import frozen, numbers
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from homeward.beliefs.joint import MoveSets, work_together
+from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numba import njit
+
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray

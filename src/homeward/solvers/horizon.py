@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.kernels import SLACK

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from typing import Any

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from homeward.compiling import njit
 from homeward.models import Moves
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import frozen
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import graphs
