@@ -6,6 +6,7 @@ Test files import from here as ``from tests.conftest import ...``. The referees 
 
 from __future__ import annotations
 
+import os
 import signal
 from dataclasses import dataclass, replace
 from itertools import product
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite that was started in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+setattr(os, "fsync", lambda handle: None)  # noqa: B010  (no test cuts the power, and disks are slow)
 
 # The suite draws the same examples every time; `--hypothesis-profile=search` looks for new ones.
 settings.register_profile(
