@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OUTPUTS = (
-    *("map.png", "path.geojson", "path.kml", "path_points.geojson", "summary.json", "summary.md"),
+    *(
+        "map.png",
+        "path.geojson",
+        "path.gpx",
+        "path.kml",
+        "path_points.geojson",
+        "summary.json",
+        "summary.md",
+    ),
     *("terrain.qml", "terrain.tif", "way_home.geojson", "way_home.gpx", "way_home.kml"),
     "way_home_probability.tif",
 )
