@@ -20,12 +20,13 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from homeward.cli.show import say
 from homeward.errors import InvalidInputError
@@ -35,11 +36,6 @@ from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
 
 STEPS, JUMPS, WARM = 15_000, 200, 20
 WATCHED_SECONDS = 60.0

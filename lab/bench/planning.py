@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information
@@ -25,7 +26,6 @@ from lab.bench.peers import clarabel_lp, highs_lp
 from lab.bench.terrain import SENSOR, quartiles, set_out
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
     from homeward.beliefs.heights import TerrainBelief
     from homeward.planning.plan import Plan
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.beliefs import Sensor
 from homeward.beliefs.grid_graph import grid_graph
-from homeward.beliefs.heights import entropy_reduction
+from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.kind import ROVER
 from homeward.kinds.rover.world import Rover
@@ -28,11 +29,6 @@ from homeward.runs.retracing import to_record
 from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
 from lab.bench.terrain import mars, quartiles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.beliefs.heights import TerrainBelief
 
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
 SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}

@@ -18,6 +18,7 @@ claim is refuted if the upper limit is below it; a true claim is refuted with pr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
@@ -27,11 +28,12 @@ import numpy as np
 from numba import njit
 
 from homeward.agents.setup import PAPER, Setup
-from homeward.beliefs import Sensor
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs import Belief, Sensor
 from homeward.beliefs.categorical_heights import Reveal
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
-from homeward.bonuses import Information, Uncover
+from homeward.bonuses import Bonus, Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.errors import InvalidProblemError
@@ -39,7 +41,7 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.paper.levels import held_works
 from homeward.paper.mars import RING
 from homeward.planning.planner import Planner
@@ -50,12 +52,6 @@ from homeward.studies.work import play
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.bonuses import Bonus
-    from homeward.models import Model
     from homeward.planning.explorer import Loop, Step
     from homeward.planning.plan import Plan
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,8 +16,6 @@ from lab.check import counted_commands, progress_command
 from lab.report import Beliefs, Seed, Tolerance, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import numpy as np
 
     from homeward.beliefs.corrections import Correction

@@ -11,6 +11,7 @@ can lower the level if a bound is loose.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
@@ -38,9 +39,6 @@ from lab.check.calibration import (
 from lab.check.soundness import far_bonus, random_belief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.beliefs import Belief
     from homeward.planning.plan import Plan
 
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path  # noqa: TC003 - Typer reads it
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer

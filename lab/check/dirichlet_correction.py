@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs import DirichletBelief
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
 
 CHUNK = 50_000
 

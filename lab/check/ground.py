@@ -20,6 +20,7 @@ Missing data under a wheel break both. A path that stays in one place has no slo
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,15 +30,13 @@ import numpy as np
 from scipy.ndimage import binary_dilation, map_coordinates
 from shapely import MultiPolygon, Polygon, contains_xy, convex_hull, union_all
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import elevation_of
 from homeward.runs import Run
 from homeward.runs.config import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.elevation import Elevation
 
     Closed = Callable[[FloatArray], BoolArray]

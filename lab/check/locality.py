@@ -8,6 +8,7 @@ bit: the states, actions, proposals, accounts and what the plans show.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,8 +18,6 @@ from homeward.planning.rate import RateSearch
 from lab.check.progress import cells_of, setup_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.planning.explorer import Explorer
 
 OPTIONS: tuple[dict[str, Any], ...] = (

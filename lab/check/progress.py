@@ -19,6 +19,7 @@ but at least the default, so about half of the moves succeed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -39,8 +40,6 @@ from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from homeward.runs.kind import Setup
 
 WINDOW = 200

@@ -12,28 +12,25 @@ policies in every world.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, Transition, Visit
-from homeward.bonuses import RMax
+from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.bonuses import Bonus
     from homeward.planning.held import Account, Held
-    from homeward.safety import Criterion, Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")

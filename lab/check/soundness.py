@@ -11,13 +11,15 @@ different rewards.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief, corrections_of
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction, Corrections
 from homeward.certificates.policy_values import (
     dense_transitions,
@@ -28,16 +30,9 @@ from homeward.certificates.policy_values import (
 )
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
+from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import Status, engine, engine_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
 
 Kind = Literal["moves", "chancy moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general")

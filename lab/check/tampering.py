@@ -16,12 +16,13 @@ alone must refute the claim.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
 from homeward.certificates.policy_values import enumerated_values
@@ -29,16 +30,10 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
 
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
 TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")

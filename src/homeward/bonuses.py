@@ -10,20 +10,18 @@ is then 0 before the first visit and infinite after it, and R-max equals the nea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, frozen, numbers, place
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
 MAX_DIRECT_CELLS = 32

@@ -5,11 +5,8 @@ Colours and fonts are those of the notebook; only lines are drawn, in a grey tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LINE = "1px solid rgba(127,127,127,.4)"
 CELL = f"padding:.2em .7em;text-align:left;background:none;border:0;border-top:{LINE}"

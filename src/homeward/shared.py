@@ -12,19 +12,14 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.arrays import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import IntArray
+from homeward.arrays import IntArray, frozen
 
 MAX_CHANGES = 64
 """Largest number of versions between two whose difference `changes_to` returns."""

@@ -7,10 +7,8 @@ turns a code into English. It imports nothing from the package.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 ENDS = {
     "all_seen": "nothing is left to explore",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,8 +24,6 @@ from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from homeward.beliefs import Belief
     from homeward.models import Model
     from homeward.planning.planner import Planner

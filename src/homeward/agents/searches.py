@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from homeward.bonuses import Looks
 from homeward.planning.gain_search import Shares, gain_at, search_outward
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.rate import RateSearch
-
-if TYPE_CHECKING:
-    from homeward.planning.rate import View
+from homeward.planning.rate import RateSearch, View
 
 
 class BestRate(RateSearch):

@@ -7,14 +7,13 @@ are such agents. An `ActingAgent` runs an `Agent`, which chooses actions in its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from homeward.agents.agent import Agent
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempts import SURE, Attempts, Components, components_of, edges_of, witness
 from homeward.beliefs.grid_graph import STEPS
@@ -33,7 +34,6 @@ from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_wit
 from homeward.errors import InvalidBeliefError
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
 
     Normal: TypeAlias = tuple[FloatArray, FloatArray]

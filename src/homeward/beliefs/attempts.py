@@ -13,21 +13,17 @@ and of all other cells.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 
-from homeward.arrays import frozen, set_fields
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 SURE = 2.0**-80
 """Largest probability of the opposite outcome for which an outcome is not informative."""

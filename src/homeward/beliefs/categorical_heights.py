@@ -16,15 +16,18 @@ matter: the risk that s is a wall counts only for moves into s. No move out of a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward import arrays
 from homeward.arrays import (
     BoolArray,
+    Error,
     FloatArray,
     IntArray,
     frozen,
@@ -51,11 +54,6 @@ from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import Error
     from homeward.models import Moves
 
 LEVELS = 5

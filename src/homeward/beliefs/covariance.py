@@ -24,22 +24,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from homeward.arrays import indices, number, numbers
+from homeward.arrays import FloatArray, IntArray, indices, number, numbers
 from homeward.errors import InvalidBeliefError
 from homeward.threads import one_thread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import FloatArray, IntArray
 
 SMOOTHNESSES = (1.5, 2.5)
 """Smoothness ν of the Matérn kernels that have a closed form here."""

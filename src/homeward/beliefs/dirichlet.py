@@ -17,10 +17,12 @@ posterior of what was counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from homeward import arrays
@@ -29,11 +31,6 @@ from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import SparseMDP
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
 
 MAX_CONCENTRATION = 1e150
 """Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""

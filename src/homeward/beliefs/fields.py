@@ -35,18 +35,21 @@ fitted to the measurements adds an error that is not bounded; see `covariance.ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import fft2, next_fast_len
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from homeward.arrays import (
     BoolArray,
     FloatArray,
+    IntArray,
     frozen,
     marks,
     numbers,
@@ -68,13 +71,6 @@ from homeward.beliefs.intervals import mass
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import IntArray
 
 ROUNDING = 2.0**-44
 """Allowance for rounding in a variance, as a fraction of the largest prior variance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
@@ -11,9 +11,12 @@ from operator import add
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward.arrays import (
+    BoolArray,
     FloatArray,
+    IntArray,
     checked_counts,
     floats,
     frozen,
@@ -33,16 +36,11 @@ from homeward.beliefs.observations import (
     in_turn,
 )
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
-    from homeward.arrays import BoolArray, IntArray
-    from homeward.models import Model
 
 EPSILON = float(np.finfo(np.float64).eps)
 

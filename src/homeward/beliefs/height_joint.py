@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
 
 REACH = 7

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import STEPS, back
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.attempts import Edges
 
 FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)

@@ -15,11 +15,13 @@ them are computed again, unless these are many. The result equals that of a new 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
@@ -33,10 +35,6 @@ from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.shared import LazyArrays, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
     from homeward.models import Moves
 
 SHARP = 0.01

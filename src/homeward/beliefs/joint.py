@@ -11,10 +11,11 @@ dependent moves have the union bound: 1 less the probabilities that each move ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.categorical_heights import HeightBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
@@ -23,9 +24,6 @@ from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.pairs import failure_bound
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
 
 EPSILON = float(np.finfo(np.float64).eps)
 

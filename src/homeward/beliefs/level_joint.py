@@ -9,16 +9,11 @@ a move enters is not a wall is a separate factor. The result is exact up to roun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-from homeward.beliefs.level_kernels import UNKNOWN, WALL
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs.level_kernels import Tables
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
 
 MAX_TABLE = 2**14
 """Largest table of combined heights; a set that needs a larger one is not evaluated."""

@@ -5,15 +5,13 @@ Only `chance` computes the probability of a move, so an updated belief equals a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
 
 WALL, UNKNOWN = -1, 0
 """Codes instead of a height: the square is a wall, or its height is unknown."""

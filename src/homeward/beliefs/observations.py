@@ -7,6 +7,7 @@ from a tuple or list of observations, one after the other.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -16,8 +17,6 @@ from homeward.arrays import FloatArray, IntArray, floats, named_index, number, s
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.models import Model
 
 

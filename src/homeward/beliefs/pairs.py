@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import grid_graph
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs.fields import CorrelatedTerrainBelief
 
 CUTS = 48

@@ -7,17 +7,14 @@ with more bonuses and criteria.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.corrections import Correction, Corrections
 from homeward.errors import InvalidBeliefError
-from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
+from homeward.models import Model, Moves
 
 
 class Belief(Protocol):

@@ -11,16 +11,15 @@ not justify the verdict "unsafe": verdicts are checked against the recomputed bo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.certificates.claims import CLAIM_TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import FloatArray
     from homeward.certificates.arithmetic import Recomputed
 
 ROUNDING = 1e-14

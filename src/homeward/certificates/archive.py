@@ -13,11 +13,13 @@ import json
 import math
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward import __version__
 from homeward.beliefs.corrections import Correction
@@ -29,10 +31,6 @@ from homeward.files import json_safe, refusing, replace_file
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from homeward.beliefs import Belief
 
 KIND, FORMAT = "homeward plan", 1

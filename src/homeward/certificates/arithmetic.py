@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.certificates.actions import objections
-from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.claims import CLAIM_TOLERANCE, CriterionClaims
 from homeward.certificates.mean_model import MeanModel, mean_model
 from homeward.certificates.policy_evaluation import (
     OPERATIONS,
@@ -40,8 +41,6 @@ from homeward.certificates.policy_evaluation import (
 from homeward.certificates.return_bounds import return_bounds
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.stored_plan import StoredPlan
 
 ROUNDING = 1e-14

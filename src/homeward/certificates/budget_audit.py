@@ -27,20 +27,16 @@ and a lower bound on b in the maximum.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, BlockedMoves, BoundedMoves, SureMoves
 from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
 
 BUDGET_TOLERANCE = 1e-9
 """Largest amount by which the spent risk may exceed 1 − δ."""

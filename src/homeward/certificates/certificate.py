@@ -14,14 +14,15 @@ with probability ≥ c (Bonferroni), even if the claims depend on each other.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
-from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.evaluators import evaluate_again
+from homeward.certificates.claims import CLAIM_TOLERANCE, PlanClaims
+from homeward.certificates.evaluators import Evaluated, evaluate_again
 from homeward.certificates.own_criteria import certify_with_own
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
@@ -30,10 +31,6 @@ from homeward.errors import InvalidInputError
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from homeward.certificates.claims import PlanClaims
-    from homeward.certificates.evaluators import Evaluated
     from homeward.certificates.stored_plan import StoredPlan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]

@@ -6,18 +6,16 @@ is only its claims.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, set_fields
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.corrections import Correction
     from homeward.solvers import Status
 

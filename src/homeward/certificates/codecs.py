@@ -5,9 +5,11 @@ What has no codec can't be stored. `register_codec` adds a codec.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from homeward.arrays import SUM_TOLERANCE, frozen
@@ -15,12 +17,6 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, Terrai
 from homeward.beliefs.attempts import Attempts
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.models import Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"

@@ -16,6 +16,7 @@ home after a recall (which comes with probability 1 − γ before each step) is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING, Any
@@ -25,14 +26,12 @@ from scipy.integrate import simpson
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
 
 MAX_ENTRIES = 2**20

@@ -20,22 +20,18 @@ distribution, times √(b/(a + b)); its relative error is at most about 1/b.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.special import betainc, ndtr
 
-from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
 
 Support = list[tuple["FloatArray | float", "FloatArray | float"]]
 

@@ -9,11 +9,13 @@ requirements that only the criterion itself can make.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.certificates.confidence import bernstein
 from homeward.certificates.sampling import SampledEstimate
@@ -21,9 +23,6 @@ from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdi
 from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
     from homeward.certificates.stored_plan import Part, StoredPlan
     from homeward.safety import OwnCriterion
 

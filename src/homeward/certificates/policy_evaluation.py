@@ -19,8 +19,9 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.mean_model import MeanModel
 
 GAIN_TOLERANCE = 1e-14

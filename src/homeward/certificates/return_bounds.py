@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.certificates.policy_evaluation import MAX_ROUNDS, solve
 from homeward.certificates.simulation import can_reach, rows_of
 from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.mean_model import MeanModel
 

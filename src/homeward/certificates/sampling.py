@@ -25,6 +25,7 @@ chunk's number, so the result is the same for any number of processes.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.certificates.confidence import bernstein, clopper_pearson
 from homeward.certificates.policy_evaluation import reachable
@@ -39,21 +41,17 @@ from homeward.certificates.simulation import (
     ENDED,
     HOME,
     LONG,
+    Rows,
     can_reach,
     rows_of,
     walk_back,
     walk_out,
 )
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.simulation import Rows
     from homeward.certificates.stored_plan import StoredPlan
-    from homeward.models import Model
 
 KNOWN_BELIEFS = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
 """Types of belief for which the rewards of all worlds are known."""

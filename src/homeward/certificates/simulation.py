@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
-    Rows = tuple[IntArray, IntArray, FloatArray]
+Rows = tuple[IntArray, IntArray, FloatArray]
 
 ENDED, CUT = -1, -2
 """Codes instead of a state: the process has ended, or the walk was cut at its limit."""

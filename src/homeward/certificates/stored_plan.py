@@ -5,23 +5,20 @@ Checking the claims of a plan needs its belief, its bonus and, for `EarnAtLeast`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, index, indices, names
-from homeward.beliefs import FiniteBelief
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indices, names
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.errors import InvalidProblemError as Error
 from homeward.safety import EarnAtLeast, OwnCriterion, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs import Belief
     from homeward.certificates.claims import CriterionClaims, PlanClaims
     from homeward.models import Model
 

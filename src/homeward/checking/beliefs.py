@@ -8,12 +8,13 @@ that is too far below 0 only makes bounds loose.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from homeward.arrays import index, number, place
+from homeward.arrays import FloatArray, index, number, place
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.protocol import (
@@ -27,13 +28,7 @@ from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
 from homeward.checking.updates import check_updates
 from homeward.errors import InvalidBeliefError
-from homeward.models import Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
-    from homeward.models import Model
+from homeward.models import Model, Moves, SparseMDP
 
 DISCOUNTS = (0.5, 0.99)
 """Discounts for which moves corrections are checked."""

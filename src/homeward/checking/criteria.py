@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, slack
 from homeward.errors import InvalidProblemError
-from homeward.safety.criterion import OwnCriterion
+from homeward.safety.criterion import OwnCriterion, Requirement
 from homeward.solvers import engine
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
     from homeward.models import Model
-    from homeward.safety.criterion import Requirement
 
 POLICIES = 20
 """Number of random policies whose totals are checked."""

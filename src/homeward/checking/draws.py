@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.protocol import BoundedMoves
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.checking.offences import Findings
-    from homeward.models import Model
 
 MAX_NUMBERS = 20_000_000
 """Largest number of drawn probabilities that are kept; fewer worlds are drawn if they are large."""

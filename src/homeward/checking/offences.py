@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.errors import InvalidInputError
 
 MAX_TOLD = 10

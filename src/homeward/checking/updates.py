@@ -13,24 +13,18 @@ are conditional on there being none, since nobody is inside a wall; their means 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Transition
 from homeward.beliefs.protocol import BoundedMoves, Selective, UncertainPlaces
-from homeward.checking.draws import entries_of, fingerprint
-from homeward.checking.offences import ROUNDING, slack
+from homeward.checking.draws import Drawn, entries_of, fingerprint
+from homeward.checking.offences import ROUNDING, Findings, slack
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidInputError
-from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
-    from homeward.checking.draws import Drawn
-    from homeward.checking.offences import Findings
-    from homeward.models import Model
+from homeward.models import Model, Moves
 
 MIXING_TOLERANCE = 1e-7
 """Largest difference between the prior mean and the mixed posterior means."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from homeward.cli.options import Json, Scheduler, Workers, find_modules_here
 from homeward.cli.run import KindGroup
 from homeward.words import AGENTS, ENDS, PROMISES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STUDY, RUNS, SUMMARY, FIGURE = "compare.sqlite", "runs.csv", "agents.csv", "compare.png"
 """Files of a comparison in its folder."""

@@ -11,12 +11,10 @@ from __future__ import annotations
 import atexit
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from types import FrameType
+from types import FrameType
+from typing import Any, TypeVar
 
 STOPPED = 130
 """Exit code after Ctrl-C."""

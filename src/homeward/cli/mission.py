@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +19,6 @@ from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import promise_left, report_taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.missions import Mission
 
 GEOJSON, GPX, POINTS = "way_home.geojson", "way_home.gpx", "points.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent, wrap
@@ -16,8 +17,6 @@ from homeward.cli.safemdp import safemdp
 from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.paper.counterexamples import Row
     from homeward.paper.formulas import Formula
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +16,6 @@ from homeward.errors import InvalidInputError
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from homeward.kinds.promises import Promise
     from homeward.runs import Run
 

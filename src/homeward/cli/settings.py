@@ -11,6 +11,7 @@ import inspect
 import json
 import tomllib
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -20,8 +21,6 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.config import Config, Option, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pydantic.fields import FieldInfo
 
 OPTION_NAMES = {"limit": "steps"}

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.arrays import index
 from homeward.errors import InvalidProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 Observation: TypeAlias = dict[str, Any]
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import BoolArray
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.files import read_json
 from homeward.kinds.promises import ASKED, SafeConfig, states_of
@@ -22,10 +25,6 @@ from homeward.solvers import Status
 from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import BoolArray
     from homeward.models import Moves
     from homeward.runs.kind import Ended, Setup
     from homeward.runs.log import Record

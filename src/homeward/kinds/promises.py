@@ -7,6 +7,7 @@ step. Keys that are not set are not recorded.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
@@ -17,13 +18,18 @@ from homeward.agents.setup import ActingAgent, PlanningAgent
 from homeward.bonuses import NearBayesian, RMax
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, Named, Option, is_asked
-from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import (
+    Allowance,
+    Criterion,
+    Home,
+    ReturnBefore,
+    ReturnHome,
+    ReturnWithin,
+    StayInside,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from homeward.arrays import BoolArray
-    from homeward.safety import Allowance, Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
 """Most gain per step with one level for the whole run, or the paper's Algorithm 1."""

@@ -8,12 +8,11 @@ from homeward.errors import InvalidInputError
 from homeward.missions.reports import Fault, ReportError
 from homeward.models import Moves
 from homeward.planning.explorer import End
-from homeward.planning.remote import held_ways
+from homeward.planning.remote import HeldWay, held_ways
 from homeward.replay import Replay
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
-    from homeward.planning.remote import HeldWay
     from homeward.runs.config import Config
     from homeward.runs.kind import Kind
     from homeward.runs.run import Run

@@ -9,7 +9,9 @@ answer until the next report, in any process.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,7 @@ from homeward.runs.log import (
     OWN,
     Log,
     LogFollower,
+    Record,
     Stopwatch,
     from_line,
     to_line,
@@ -44,13 +47,9 @@ from homeward.runs.reporting import VehicleEvent, remote_explorer, retrace, take
 from homeward.runs.run import FIRST_LOOK, LOCK, MANIFEST, STEPS, TIMES, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from homeward.planning.remote import RemoteExplorer
     from homeward.runs.config import Config
     from homeward.runs.kind import Kind
-    from homeward.runs.log import Record
     from homeward.runs.vehicle import Vehicle
 
 

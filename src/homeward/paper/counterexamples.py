@@ -20,24 +20,19 @@ It holds for a recall in B, and if each world has its own pair of policies; the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
 
 HOME = np.array([0])
 """Home [1]: the first state, in which the explorer starts."""

@@ -11,6 +11,7 @@ that a clairvoyant explorer could see without ever losing its way back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,8 +25,6 @@ from homeward.studies.table import grouped
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from homeward.kinds.grid.world import HeightGridWorld
 
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}

@@ -11,13 +11,15 @@ uncovers no more; the planner takes the first of equal actions, East.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.beliefs.categorical_heights import LEVELS
 from homeward.beliefs.corrections import Correction
 from homeward.kinds.grid.figure import Panel
 from homeward.kinds.grid.maps import HeightMap
 from homeward.paper.tours import (
+    Parting,
+    Tour,
     bearing_of,
     compass,
     doubt_of,
@@ -29,9 +31,6 @@ from homeward.paper.tours import (
     try_levels,
     way_back,
 )
-
-if TYPE_CHECKING:
-    from homeward.paper.tours import Parting, Tour
 
 MIN_WORTH_RATIO = 2.0
 """Smallest ratio of exploration values that counts as "much higher"."""

@@ -17,17 +17,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidBeliefError, InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 START, HOME = 0, 1
 """The states S and D; the literal i of clause c (both from 0) is state 2 + 3c + i."""

@@ -11,11 +11,13 @@ above the upper limit of the fraction.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
@@ -27,10 +29,6 @@ from homeward.studies.table import grouped
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeAlias
-
-    from homeward.arrays import IntArray
     from homeward.kinds.rover.world import Rover
     from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held

@@ -15,28 +15,26 @@ rover have a closed form.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, digest_of, make
-from homeward.planning.explorer import End
+from homeward.planning.explorer import End, Loop, Step
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.kinds.rover.figure import TerrainPanel
     from homeward.kinds.rover.world import Rover
-    from homeward.planning.explorer import Loop, Step
 
 ROWS, COLUMNS = 1000, 2000
 """Size of the synthetic terrain in pixels of 1 m."""

@@ -32,12 +32,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.covariance import Matern, check_calibration, fit_kernel
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.heights import Heights
@@ -51,11 +53,6 @@ from homeward.paper.safemdp_task import (
     read_ground,
     way_along,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
 

@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs.covariance import Matern
 from homeward.paper.safemdp_task import (
     CLAIM_LIMIT,
     MEASUREMENTS,
     UNSAFE_LIMIT,
+    Ground,
     Outing,
     shortest_way,
 )
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.paper.safemdp_task import Ground
 
 KERNEL = Matern(100.0, 14.5, 2.5)
 """SafeMDP's kernel."""

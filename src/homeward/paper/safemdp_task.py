@@ -16,18 +16,13 @@ import heapq
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
-from homeward.arrays import frozen, numbers
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers
 from homeward.errors import InvalidProblemError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 """Rows down and columns right of each action."""

@@ -11,21 +11,20 @@ first. The probability never increases along a path, so the first path that reac
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.errors import InvalidBeliefError
 from homeward.extras import need
 from homeward.models import Moves
 from homeward.paper.formulas import HOME, START, Formula, belief_from, random_formula
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
 
 CLAUSES_PER_VARIABLE = 4.26

@@ -7,6 +7,7 @@ criterion; the careful explorer has one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,24 +15,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.agents.setup import PAPER, Setup
+from homeward.arrays import BoolArray
 from homeward.beliefs.categorical_heights import LEVELS, WALL
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.plan import Verdict
+from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray
     from homeward.planning.explorer import End, Step
-    from homeward.planning.plan import Plan
 
 DISCOUNT = 0.99
 MAX_STEPS = 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -22,19 +22,22 @@ from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
-from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
-from homeward.models import SparseMDP
+from homeward.kinds.tabular.world import (
+    WAIT,
+    Name,
+    Prior,
+    TileMap,
+    ToyTextWorld,
+    tile_belief,
+    tile_map,
+)
+from homeward.models import Model, SparseMDP
 from homeward.planning.adaptive import set_of
-from homeward.planning.explorer import Explorer
+from homeward.planning.explorer import End, Explorer, Loop
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
 from homeward.studies.work import play
-
-if TYPE_CHECKING:
-    from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld
-    from homeward.models import Model
-    from homeward.planning.explorer import End, Loop
 
 DISCOUNT = 0.99
 

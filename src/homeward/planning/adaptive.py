@@ -19,6 +19,7 @@ With more than `MAX_WORLDS` worlds there could be too many sets: then one policy
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,11 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import spsolve
 
-from homeward.arrays import frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.solvers import GIVE_UP
 from homeward.solvers.folding import missing_mass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
 
 MAX_WORLDS = 6

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from homeward.html import card
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision
     from homeward.planning.held import Held

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import math
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
 from homeward.compiling import inner_kernel, int64, kernel
-from homeward.planning.graph import MIN_SUCCESS, affords, comes_before, spend
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.planning.graph import Graph
+from homeward.planning.graph import MIN_SUCCESS, Graph, affords, comes_before, spend
 
 
 class Shares(NamedTuple):

@@ -25,9 +25,10 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.bonuses import checked_bonus
-from homeward.models import SparseMDP
-from homeward.planning.held import Proposal
+from homeward.models import Model, SparseMDP
+from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
@@ -36,10 +37,7 @@ from homeward.solvers.engines import engine
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
     from homeward.planning.guide import Task
-    from homeward.planning.held import Account, Held
     from homeward.planning.plan import Plan
 
 STEP_RISK = 1e-6

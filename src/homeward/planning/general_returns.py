@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.planning.adaptive import LEAST_LINK, Worlds
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
-from homeward.solvers import GIVE_UP, solve_return
+from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
-    from homeward.solvers import ReturnSolution
 
 SOLVE_TOLERANCE = 1e-14
 """Allowance for the rounding of a linear solve, in probability."""

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, is_default_zero
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_zero
 from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Moves
 
 MIN_SUCCESS = 1e-3

@@ -8,47 +8,37 @@ each return criterion, and one mask of the actions that surely stay inside all s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import frozen, is_default_zero, number
-from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.arrays import BoolArray, frozen, is_default_zero, number
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
-from homeward.planning.general_returns import returns_of, way_home_of
+from homeward.planning.general_returns import Returns, returns_of, way_home_of
 from homeward.planning.graph import graph_of
-from homeward.planning.held import Held
-from homeward.planning.ledger import Ledger, Limits
-from homeward.planning.plan import Evaluator
-from homeward.planning.planner import check_rewards
+from homeward.planning.held import Account, Held
+from homeward.planning.ledger import Ledger, Limits, Survey
+from homeward.planning.plan import Evaluator, Plan
+from homeward.planning.planner import Planner, check_rewards
 from homeward.planning.rate import RateSearch
-from homeward.planning.sampled import sampled_returns
+from homeward.planning.sampled import SampledReturns, sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.return_home import home_states, return_name
 from homeward.threads import on_one_thread
 from homeward.words import Remainder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.beliefs import Belief
-    from homeward.models import Model, SparseMDP
-    from homeward.planning.general_returns import Returns
-    from homeward.planning.held import Account
-    from homeward.planning.ledger import Survey
-    from homeward.planning.plan import Plan
-    from homeward.planning.planner import Planner
     from homeward.planning.pursuit import Limit
-    from homeward.planning.sampled import SampledReturns
 
 MAX_IDLE_STEPS = 20
 """Largest number of steps without news, per state of the model, before a run ends."""

@@ -5,22 +5,16 @@ A record has only the changes since the previous step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import IntArray, frozen
 from homeward.errors import InvalidFileError
 from homeward.files import json_safe
-from homeward.shared import LazyArrays
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.arrays import IntArray
-    from homeward.shared import Shared
-
+from homeward.shared import LazyArrays, Shared
 
 MAX_FREE_SHARE = 1e-3
 """Largest fraction of a remaining budget that a path may spend without a toll."""

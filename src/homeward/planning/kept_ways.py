@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.planning.graph import Keys, Waiting, free_again, settle, start_keys
+from homeward.arrays import IntArray
+from homeward.planning.graph import Graph, Keys, Waiting, free_again, settle, start_keys
 
 if TYPE_CHECKING:
-    from homeward.arrays import IntArray
-    from homeward.planning.graph import Graph
     from homeward.planning.held import Account
     from homeward.shared import Shared
 

@@ -27,16 +27,18 @@ preferred; where it exceeds a limit, the one that uses least is taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.joint import MoveSets, lost_by_adding, work_together
 from homeward.planning.graph import (
     MIN_SUCCESS,
     NO_REACH,
+    Graph,
     Reach,
     total_risks,
     used_by,
@@ -47,10 +49,6 @@ from homeward.planning.held import Account
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.graph import Graph
     from homeward.shared import Shared
 
     Edges: TypeAlias = tuple[IntArray, IntArray]

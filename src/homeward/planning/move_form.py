@@ -7,17 +7,11 @@ keeps the general form where it can: its ways home adapt to what is observed, wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.planning.adaptive import MAX_WORLDS
-from homeward.safety import ReturnBefore, ReturnWithin
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
+from homeward.safety import Criterion, ReturnBefore, ReturnWithin
 
 
 def belief_of_plan(belief: Belief) -> Belief:

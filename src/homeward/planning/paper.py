@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
@@ -18,7 +19,6 @@ from homeward.safety import StayInside
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner

@@ -15,19 +15,18 @@ by the reward there (``docs/theory.md``, section 14).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.joint import MoveSets, work_together
 from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
 

@@ -8,39 +8,48 @@ followed; `decision` chooses one action from it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import is_default_zero, named_index, number, numbers, place
-from homeward.beliefs import RewardLimits, corrections_of
+from homeward.arrays import (
+    FloatArray,
+    IntArray,
+    is_default_zero,
+    named_index,
+    number,
+    numbers,
+    place,
+)
+from homeward.beliefs import Belief, RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.move_form import belief_of_plan
 from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
 from homeward.planning.proof import proven
 from homeward.planning.sampled import Sampled
 from homeward.planning.world_values import Followed
-from homeward.safety import AtStep, ReturnHome, Situation
+from homeward.safety import AtStep, Criterion, Requirement, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
-from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
+from homeward.solvers import (
+    ConstrainedProblem,
+    ConstrainedSolution,
+    Problem,
+    Status,
+    solve_constrained,
+    solve_occupancy,
+)
 from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
-    from homeward.models import Model
-    from homeward.safety import Criterion, Requirement
-    from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
 MIN_RECALL = 1e-9

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.corrections import Correction
-from homeward.bonuses import LookingBonus, checked_bonus, once
+from homeward.bonuses import LookingBonus, Looks, checked_bonus, once
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
@@ -41,19 +41,15 @@ from homeward.planning.gain_search import (
     look_ahead,
     search_outward,
 )
-from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
-from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, Graph, graph_of
+from homeward.planning.held import MAX_FREE_SHARE, Account, Held, Proposal
 from homeward.planning.kept_ways import KeptWays
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.shared import Deferred
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.bonuses import Looks
     from homeward.models import Moves
-    from homeward.planning.graph import Graph
     from homeward.planning.guide import Task
-    from homeward.planning.held import Account, Held
     from homeward.planning.ledger import Survey
     from homeward.planning.plan import Plan
 

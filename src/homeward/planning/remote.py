@@ -10,18 +10,17 @@ way home from where it is now (``docs/theory.md``, section 17).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, IntArray
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
 from homeward.planning.explorer import Explorer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, IntArray
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision, Guide
     from homeward.planning.held import Held

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from homeward.arrays import number
+from homeward.arrays import BoolArray, FloatArray, IntArray, number
 from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
@@ -39,7 +39,6 @@ from homeward.planning.held import Account, Tally
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 

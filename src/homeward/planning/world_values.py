@@ -8,14 +8,16 @@ value. Only rounding is subtracted: `UNIT` per move of a way home, `ROUNDING` pe
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.models import Moves
-from homeward.safety import EarnAtLeast
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.models import Model, Moves
+from homeward.safety import Criterion, EarnAtLeast, Requirement
 from homeward.solvers import GIVE_UP
 from homeward.solvers.engines import engine
 from homeward.solvers.folding import fold, solve_folded
@@ -24,12 +26,7 @@ from homeward.solvers.returns import UNIT
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
-    from homeward.models import Model
-    from homeward.safety import Criterion, Requirement
 
 MAX_LAYERS = 10_000
 """Most steps of a limited way home that are followed one by one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 INK, QUIET, LINES = "#222222", "#444444", "#e2e4e6"

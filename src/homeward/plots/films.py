@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +15,6 @@ from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.extras import need
 from homeward.files import PART, refusing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FILMS = (".gif", ".mp4")
 BLOCK = 16

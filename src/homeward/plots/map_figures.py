@@ -6,6 +6,7 @@ legend and film frames. Equal data gives equal pixels.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -19,8 +20,6 @@ from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.axes import Axes
 
 QUIET, PAPER = "#4d565e", "#ffffff"

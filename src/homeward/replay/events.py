@@ -8,20 +8,16 @@ repeated for this; see `refused_actions`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.models import Moves
 from homeward.replay.moment import looks_of
-from homeward.replay.replay import InterruptedReplayError
+from homeward.replay.replay import InterruptedReplayError, Replay
 from homeward.solvers.reach import reached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import IntArray
-    from homeward.replay.replay import Replay
 
 MIN_SPENT = 1e-6
 """Smallest risk whose spending is an event."""

@@ -7,13 +7,12 @@ works sometimes is tried until it works.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from homeward.replay.moment import Moment
 
 GHOSTS, MIN_GHOSTS = 100, 10

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
 from homeward.planning.general_returns import returns_of
@@ -22,9 +24,6 @@ from homeward.planning.held import Held
 from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import IntArray
     from homeward.beliefs import Belief
     from homeward.replay.log_reader import LogReader
     from homeward.replay.moment import Moment

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs import corrections_of
+from homeward.arrays import IntArray
+from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
-    from homeward.arrays import IntArray
-    from homeward.beliefs import Belief
-    from homeward.models import Model
     from homeward.planning.planner import Planner
     from homeward.replay.history import Decisions
 

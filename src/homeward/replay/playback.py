@@ -11,13 +11,12 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.replay.events import events_of, homes_of, refused_actions, trapped_at
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from homeward.replay.replay import Replay
 
 FORMAT = 1

@@ -6,19 +6,17 @@ returning home, the bonus, the safest move, the visited cells and the set to sta
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from homeward.arrays import BoolArray
 from homeward.beliefs.grid_graph import NAMES, STEPS
 from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
 

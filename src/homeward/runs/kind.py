@@ -6,8 +6,10 @@ names by entry points in the group ``homeward.kinds``; `register` adds a name in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from homeward.agents.setup import Setup as Setup  # noqa: TC001  (kinds import it from here)
@@ -18,9 +20,6 @@ from homeward.runs.config import Config
 from homeward.runs.observation_codec import MARKS, Digest, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief

@@ -19,20 +19,17 @@ import os
 import time
 import zlib
 from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import json_safe, refusing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 SYNC_SECONDS = 0.2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from homeward.runs.retracing import holding_of, to_record
 from homeward.safety import StayInside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from homeward.runs.kind import Kind, Setup
 
 

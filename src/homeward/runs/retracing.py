@@ -9,6 +9,8 @@ start. Steps after that warm start are planned again and must reproduce the reco
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError
@@ -16,9 +18,6 @@ from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan

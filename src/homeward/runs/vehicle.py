@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from homeward.errors import InvalidFileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from homeward.beliefs import Belief, Transition
     from homeward.planning.remote import HeldWay, Outside
     from homeward.runs.config import Config

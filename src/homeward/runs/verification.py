@@ -9,6 +9,7 @@ audits its risk budget; and every step is planned and charged again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.stored_plan import StoredPlan
-from homeward.certificates.verdicts import RunVerdict
+from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs.log import Record
@@ -31,10 +32,7 @@ from homeward.runs.retracing import replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from homeward.beliefs import Belief
-    from homeward.certificates.verdicts import Certificate, HomeVerdict
     from homeward.planning.explorer import Loop
     from homeward.runs import Run
     from homeward.runs.kind import Kind, Setup

@@ -11,20 +11,18 @@ steps, plus ``final`` [S] in the state after them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import number, set_fields, unless_given
+from homeward.arrays import BoolArray, FloatArray, IntArray, number, set_fields, unless_given
 from homeward.errors import InvalidProblemError
 from homeward.solvers import GIVE_UP, ReturnSolution, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.corrections import Corrections
     from homeward.models import Model
 

@@ -13,17 +13,20 @@ state before the action, or the action's own reward.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.errors import InvalidProblemError
 from homeward.solvers import (
     ConstrainedProblem,
     HorizonProblem,
     PolicySolution,
+    Problem,
     Status,
     engine,
     solve_constrained,
@@ -32,12 +35,8 @@ from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.problems import end_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
     from homeward.safety.criterion import Requirement
-    from homeward.solvers import Problem
 
 
 MAX_ENUMERATED = 6

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import number, numbers
+from homeward.arrays import FloatArray, number, numbers
 from homeward.errors import InvalidProblemError
-from homeward.safety.criterion import check_level, check_steps
+from homeward.safety.criterion import Requirement, Situation, check_level, check_steps
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.safety.criterion import Requirement, Situation
     from homeward.safety.return_home import Home
 
 

@@ -26,16 +26,17 @@ plus the gap of the pricing problem is an upper bound on the objective of every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from homeward.arrays import indices, numbers
+from homeward.arrays import FloatArray, IntArray, indices, numbers
 from homeward.errors import InvalidProblemError
 from homeward.solvers.engines import ROUND_LIMIT, engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.problems import HorizonProblem, PolicySolution, Status
+from homeward.solvers.problems import HorizonProblem, PolicySolution, Problem, Status
 from homeward.solvers.tolerances import (
     FEASIBILITY_TOLERANCE,
     GAP_TOLERANCE,
@@ -43,12 +44,6 @@ from homeward.solvers.tolerances import (
     aimed_within,
     met_within,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.solvers.problems import Problem
 
 PRICE_TOLERANCE = 1e-13
 """A column improves the mixture if its priced value is higher by more than this fraction."""

@@ -20,8 +20,9 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import gmres, splu
 
+from homeward.arrays import FloatArray, IntArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.models import SparseMDP
 
 MIN_LEAVE = 1e-250

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numba import njit
 
+from homeward.arrays import FloatArray, IntArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.models import Moves
 
     Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]

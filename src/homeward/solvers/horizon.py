@@ -8,21 +8,16 @@ Method: backward induction, which is exact and takes O(n·S·A) time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.kernels import SLACK
-from homeward.solvers.problems import PolicySolution, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.solvers.problems import HorizonProblem
+from homeward.solvers.problems import HorizonProblem, PolicySolution, Status
 
 
 class HorizonEngine:

@@ -17,15 +17,12 @@ method stops without a result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import FloatArray, IntArray
 
 COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13
 """Largest amounts by which a reduced cost and a basic value may be below 0 and still count as 0."""

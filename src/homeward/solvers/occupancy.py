@@ -21,21 +21,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import highspy
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron, vstack
 
+from homeward.arrays import FloatArray
 from homeward.solvers.constrained import ConstrainedSolution, checked
 from homeward.solvers.engines import engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.problems import PolicySolution, Status
+from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
 from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.solvers.problems import ConstrainedProblem
 
 Method = Literal["simplex", "ipm"]
 SMALLEST_ENTRY = 1e-12

@@ -11,16 +11,11 @@ stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.models import Model, Moves
 
 LARGE_FRACTION = 0.1
 """If a reachable reward is at least this fraction of the largest, the objective is not changed."""

@@ -25,21 +25,25 @@ one improvement step could still add in any state, plus this allowance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import first_of, frozen, indices, is_default_zero, numbers, place
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    first_of,
+    frozen,
+    indices,
+    is_default_zero,
+    numbers,
+    place,
+)
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.solvers.folding import fold, solve_folded
+from homeward.models import Model, Moves, SparseMDP
+from homeward.solvers.folding import Folded, fold, solve_folded
 from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.problems import Status
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model, SparseMDP
-    from homeward.solvers.folding import Folded
 
 GAIN_TOLERANCE = 1e-13
 """Largest gain that counts as rounding."""

@@ -28,14 +28,12 @@ for every layer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.solvers import graphs
 from homeward.solvers.graphs import unsigned
 from homeward.solvers.problems import Status
@@ -47,10 +45,6 @@ from homeward.solvers.returns import (
     check_home,
     open_success,
 )
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
 
 VALUE_TOLERANCE = 1e-15
 """Layers stop when no value rises by more than this."""

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.agents.catalogue import find_agent
-from homeward.planning.explorer import End
-from homeward.runs.config import checked
-from homeward.runs.kind import Metrics, find_kind
-from homeward.studies.study import define
+from homeward.planning.explorer import End, Loop
+from homeward.runs.config import Config, checked
+from homeward.runs.kind import Kind, Metrics, Setup, find_kind
+from homeward.studies.study import Study, define
 from homeward.studies.table import Table, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from homeward.planning.explorer import Loop
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind, Setup
-    from homeward.studies.study import Study
 
 AGENTS = (
     *("ours", "paper", "naive", "best-rate", "rmax", "mbie-eb", "near-bayesian"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from homeward.extras import need
 from homeward.files import replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from homeward.studies.study_file import StudyFile
     from homeward.studies.work import Scalar
 

@@ -20,6 +20,7 @@ both ways. The time is linear in the number of pixels, for cells of a given size
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
@@ -34,10 +36,6 @@ from homeward.errors import InvalidInputError
 from homeward.terrain.cells import Cells, place_cells, sides_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from homeward.terrain.elevation import Elevation
 
 COMFORTABLE = math.tan(math.radians(3.0))

@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidFileError
 from homeward.extras import need
 from homeward.terrain.raw import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.elevation import Transform
     from homeward.terrain.windows import PixelWindow
 

@@ -11,27 +11,31 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
-from homeward.terrain.elevation import describe_extent, to_grid, wkt_name
+from homeward.terrain.elevation import (
+    Elevation,
+    Georeference,
+    Transform,
+    describe_extent,
+    to_grid,
+    wkt_name,
+)
 from homeward.terrain.gdal import need_rasterio, told
 from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.cells import Cells
-    from homeward.terrain.elevation import Elevation, Georeference, Transform
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]

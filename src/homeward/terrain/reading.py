@@ -10,14 +10,15 @@ height makes a cliff. Distances are those of the map projection, also where it s
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from homeward.arrays import number
+from homeward.arrays import FloatArray, number
 from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.files import refusing
 from homeward.terrain.elevation import (
@@ -41,11 +42,6 @@ from homeward.terrain.gdal import (
     short_name,
 )
 from homeward.terrain.windows import MapWindow, PixelWindow, Window
-
-if TYPE_CHECKING:
-    import os
-
-    from homeward.arrays import FloatArray
 
 MAX_PIXELS = 400_000_000
 """Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""

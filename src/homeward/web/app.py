@@ -14,11 +14,12 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -65,9 +66,6 @@ from homeward.web.uploads import (
     Uploads,
     used_by,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 STATIC = Path(__file__).parent / "static"
 MAX_WARMING_SECONDS = 5.0  # seconds that the start waits for the viewing processes

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward import __version__
-from homeward.runs import Run
+from homeward.runs import Kind, Run
 from homeward.runs.manifest import now
 from homeward.runs.run import STEPS, digest_of
 from homeward.runs.verification import plan_of_step
@@ -15,11 +16,6 @@ from homeward.web.catalogue import NAME, plain_file
 from homeward.web.refusals import Refusal
 from homeward.web.transport import DOWNLOADS
 from homeward.web.uploads import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.runs import Kind
 
 INTERNAL = ("config.json", "manifest.json")
 EPISODES = 2000

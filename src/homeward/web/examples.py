@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.paper.counterexamples import all_stories, compare
+from homeward.paper.counterexamples import Story, all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.paper.counterexamples import Story
 
 STORIES = {
     "pit": (

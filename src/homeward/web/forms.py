@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from homeward.errors import InvalidInputError
-from homeward.runs.config import checked
-from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.config import Config, checked
+from homeward.runs.kind import Form, find_kind, kind_names
 from homeward.web.frames import pack
 from homeward.web.refusals import Refusal
 from homeward.web.uploads import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Form
 
 
 def all_forms() -> dict[str, Form]:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 MAGIC = b"HWF1"
 TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}

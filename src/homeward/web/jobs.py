@@ -18,7 +18,8 @@ import json
 import logging
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from starlette.concurrency import run_in_threadpool
 
@@ -30,9 +31,6 @@ from homeward.runs.run import CONFIG
 from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, QueueState, State
 from homeward.web.refusals import Refusal, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOURNAL = ".serve.json"
 FORMAT = 1

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.web.contract import Sort
 from homeward.web.refusals import Refusal
 from homeward.web.transport import parse_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 DEFAULT_ROWS = MAX_ROWS = 2000
 KEYS = ("offset", "limit", "sort", "order", "name", "kind", "outcome", "since", "until")

@@ -16,8 +16,10 @@ import multiprocessing.forkserver
 import os
 import threading
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.runs.kind import installed_kinds
@@ -25,10 +27,8 @@ from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
-    from pathlib import Path
 
 PROCESSES = 2
 LIMIT = 120.0

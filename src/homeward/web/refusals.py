@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from homeward.errors import HomewardError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ABSOLUTE_FOLDERS = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
 """Pattern of the folders of an absolute path, which a client must not see."""

@@ -11,9 +11,12 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
 from homeward.missions import Mission, ReportError
@@ -34,11 +37,8 @@ from homeward.web.frames import pack
 from homeward.web.refusals import Refusal, RefusalError, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
-    from pathlib import Path
 
-    from numpy.typing import NDArray
 
 MAX_REPLAYS = 3
 MAX_DRAWN_BYTES = 64 << 20  # of the layers that are remembered

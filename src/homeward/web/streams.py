@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,13 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from homeward.web.catalogue import check_name
+from homeward.web.catalogue import Catalogue, check_name
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.transport import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-
     from starlette.types import Receive, Scope, Send
 
-    from homeward.web.catalogue import Catalogue
     from homeward.web.jobs import Jobs
 
 MAX_STREAMS = 64

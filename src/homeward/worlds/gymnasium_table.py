@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -38,17 +39,13 @@ from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.worlds.gymnasium_world import (
     GymWorld,
+    Key,
     digest,
     first_action,
     key_of,
     name_of,
     names_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from homeward.worlds.gymnasium_world import Key
 
 MAX_STATES = 20_000
 """Default limit of the number of states."""

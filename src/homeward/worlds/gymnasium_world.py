@@ -7,6 +7,7 @@ world, so it ends nothing; ``terminated`` does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from homeward.beliefs.observations import Likelihood, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from homeward.worlds.gymnasium_table import GymnasiumTable
 
 Key = Any

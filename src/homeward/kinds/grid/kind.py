@@ -5,11 +5,14 @@ A finished run has a ``summary.json`` with the lowest bound of each criterion.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.beliefs import Reveal
+from homeward.arrays import BoolArray, FloatArray
+from homeward.beliefs import HeightBelief, Reveal
 from homeward.beliefs.categorical_heights import WALL
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
@@ -32,16 +35,9 @@ from homeward.kinds.outcome import (
 )
 from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
-from homeward.runs.kind import MAX_CELLS, Form, Kind, Metrics, Setup
+from homeward.runs.kind import MAX_CELLS, Ended, Form, Kind, Metrics, Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.beliefs import HeightBelief
-    from homeward.runs.kind import Ended
     from homeward.worlds import World
 
 STEPS_PER_SQUARE = 20

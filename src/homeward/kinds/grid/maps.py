@@ -14,11 +14,13 @@ higher, or at most `climb` (see `HeightBelief`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
 from homeward.beliefs.categorical_heights import (
@@ -37,10 +39,6 @@ from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.reachability import can_reach_start, move_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
-
     from homeward.models import Moves
 
 MAX_LEVELS = 9

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
@@ -13,10 +15,6 @@ from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from homeward.runs import Setup
 
 

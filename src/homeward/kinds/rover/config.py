@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -22,8 +23,6 @@ from homeward.terrain.points import Target
 from homeward.terrain.polygons import Area
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from homeward.terrain import Cells
 
 MARS, SAMPLE = "mars", "sample"

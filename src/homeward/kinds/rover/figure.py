@@ -9,7 +9,9 @@ slopes. The same data gives the same pixels.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from matplotlib.patheffects import Normal, withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.heights import SHARP, entropy_reduction
 from homeward.files import read_json
 from homeward.kinds.outcome import FACTS, is_stranded
@@ -42,22 +45,17 @@ from homeward.plots.map_figures import (
     mark,
 )
 from homeward.replay import Replay
-from homeward.runs import RunStatus
+from homeward.runs import Run, RunStatus
 from homeward.runs.config import checked
 from homeward.terrain.cells import cells_with
 from homeward.terrain.elevation import to_grid
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.runs import Run
     from homeward.terrain import Cells
     from homeward.terrain.crossings import Crossings
     from homeward.terrain.points import Target

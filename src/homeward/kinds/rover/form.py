@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import InvalidInputError
 from homeward.files import read_json
@@ -14,11 +16,6 @@ from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
 from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 ABOUT = "about.json"
 """File beside an uploaded raster, with its shape and pixel size."""

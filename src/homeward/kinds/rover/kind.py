@@ -10,12 +10,15 @@ not read again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from homeward.arrays import BoolArray
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entropy_reduction
@@ -47,11 +50,6 @@ from homeward.runs.kind import Kind, Metrics, Setup
 from homeward.terrain.polygons import Area, cells_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray
     from homeward.worlds import World
 
 SPACING = 50

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.heights import Heights, SlopeBelief
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.files import refusing
@@ -32,7 +34,7 @@ from homeward.kinds.rover.way_home import (
     routes_text,
     way_features,
 )
-from homeward.planning.remote import Outside
+from homeward.planning.remote import HeldWay, Outside
 from homeward.runs.observation_codec import Digest
 from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
@@ -40,13 +42,8 @@ from homeward.terrain.gdal import has_degrees, same_system
 from homeward.terrain.reading import UNKNOWN, read_elevation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief, Transition
     from homeward.kinds.rover.config import RoverConfig
-    from homeward.planning.remote import HeldWay
 
 NUMBERS = ("height", "error", "variance", "x", "y")
 PLACES = (("row", "column"), ("x", "y"))

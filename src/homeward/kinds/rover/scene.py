@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
@@ -13,10 +15,6 @@ from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
     from homeward.runs import Setup
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.beliefs.fields import CorrelatedTerrainBelief
@@ -19,8 +20,6 @@ from homeward.terrain.gdal import has_degrees
 from homeward.words import sentence
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from homeward.beliefs.heights import SlopeBelief
     from homeward.runs.manifest import Manifest
     from homeward.terrain import Cells

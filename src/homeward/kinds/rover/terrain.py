@@ -17,18 +17,24 @@ from homeward.beliefs.grid_graph import STEPS, grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.safety import Allowance
-from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
+from homeward.terrain import (
+    Cells,
+    Elevation,
+    parse_window,
+    read_elevation,
+    sample_terrain,
+    synthetic_mars,
+    to_cells,
+)
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, DrivingLimits, crossed_cells
-from homeward.terrain.elevation import moved, to_map
+from homeward.terrain.elevation import Georeference, moved, to_map
 from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
 
 if TYPE_CHECKING:
     from homeward.beliefs.covariance import Matern
-    from homeward.terrain import Cells, Elevation
-    from homeward.terrain.elevation import Georeference
 
 CELLS = (
     *(

@@ -7,11 +7,13 @@ so that explorers can be compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import returning_correction
 from homeward.beliefs.heights import SlopeBelief
 from homeward.errors import InvalidInputError
@@ -31,9 +33,6 @@ from homeward.terrain.gdal import has_degrees
 from homeward.terrain.writing import crs_member, feature, route_gpx, route_kml, write_geojson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
     from homeward.planning.held import Held
     from homeward.runs import Run
     from homeward.runs.log import Record

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -19,9 +20,6 @@ from homeward.kinds.promises import (
 from homeward.kinds.tabular.world import Name
 from homeward.planning.sampled import Sampled
 from homeward.runs.config import Config, Named, Option
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 

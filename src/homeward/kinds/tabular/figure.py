@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,8 +15,6 @@ from homeward.plots.map_figures import PAPER, Layout, draw_key, draw_maps, mark
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
 
     from homeward.runs import Run

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import gymnasium
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import DirichletBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.solvers import solve_return
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
 NAMES: tuple[Name, ...] = get_args(Name)

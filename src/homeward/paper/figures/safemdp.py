@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from homeward.paper.safemdp import METHODS
 from homeward.plots.charts import COLOURS, QUIET, tidy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def draw_safemdp(rows: Sequence[dict[str, Any]]) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,16 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from matplotlib.path import Path
 
-from homeward.paper.counterexamples import all_stories, way_home
+from homeward.arrays import FloatArray
+from homeward.paper.counterexamples import Row, Story, all_stories, way_home
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from homeward.arrays import FloatArray
     from homeward.models import Model
-    from homeward.paper.counterexamples import Row, Story
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,9 +13,6 @@ from homeward.paper.coverage import CORRECTION, LEVELS, OTHER_SIZE, VARIANTS, pa
 from homeward.plots.charts import COLOURS, INK, LINES, QUIET, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import TypeAlias
-
     from matplotlib.axes import Axes
 
     from homeward.paper.levels import Level
