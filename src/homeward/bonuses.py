@@ -357,21 +357,11 @@ def view_of(
 
 
 class Weights(NamedTuple):
-    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns.
+    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
-    Attributes
-    ----------
-    weight : [row distance, column distance] array of float
-        0 out of range.
-    transform : [N, M // 2 + 1] array of float, optional
-        With weight 0 at distance 0; None: direct sum.
-    size : tuple
-        N, M of the transform, large enough that nothing wraps around.
-    """
-
-    weight: FloatArray
-    transform: FloatArray | None
-    size: tuple[int, int]
+    weight: FloatArray  # [row distance, column distance], 0 out of range
+    transform: FloatArray | None  # [N, M // 2 + 1] with weight 0 at distance 0; None: direct sum
+    size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return for each cell of a map the weighted sum of `variance`, both [R, C]."""

@@ -43,16 +43,10 @@ MAX_RESTARTS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempts:
-    """The attempted moves, each listed once, and whether each worked.
+    """The attempted moves, each listed once, and whether each worked."""
 
-    Attributes
-    ----------
-    pairs : [n] state · A + action, ascending
-    worked : [n] whether the move worked
-    """
-
-    pairs: IntArray
-    worked: BoolArray
+    pairs: IntArray  # [n] state · A + action, ascending
+    worked: BoolArray  # [n] whether the move worked
 
     def __post_init__(self) -> None:
         pairs, worked = np.asarray(self.pairs), np.asarray(self.worked)

@@ -69,18 +69,11 @@ class OverconfidentKernelWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Matern:
-    """The covariance of a Matérn field.
+    """The covariance of a Matérn field."""
 
-    Attributes
-    ----------
-    variance : m², of each height
-    length : m, length scale
-    smoothness : 1.5 or 2.5
-    """
-
-    variance: float
-    length: float
-    smoothness: float = 1.5
+    variance: float  # m², of each height
+    length: float  # m, length scale
+    smoothness: float = 1.5  # 1.5 or 2.5
 
     def __post_init__(self) -> None:
         for name in ("variance", "length"):
@@ -104,39 +97,22 @@ class Matern:
 
 @dataclass(frozen=True, slots=True)
 class KernelFit:
-    """The result of `fit_kernel`.
+    """The result of `fit_kernel`."""
 
-    Attributes
-    ----------
-    kernel : The kernel of the largest likelihood found
-    mean : m, constant prior mean
-    noise : m², variance of the measurements' errors
-    log_likelihood : In nats, of the measurements used
-    evaluations : Number of likelihoods computed
-    """
-
-    kernel: Matern
-    mean: float
-    noise: float
-    log_likelihood: float
-    evaluations: int
+    kernel: Matern  # the kernel of the largest likelihood found
+    mean: float  # m, constant prior mean
+    noise: float  # m², variance of the measurements' errors
+    log_likelihood: float  # in nats, of the measurements used
+    evaluations: int  # number of likelihoods computed
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Summary of the standardised residuals of height differences.
+    """Summary of the standardised residuals of height differences."""
 
-    Attributes
-    ----------
-    pairs : Number of pairs of measured neighbours
-    beyond_two : Share of residuals beyond ±2; .046 under a correct kernel
-    inflation : Factor on all variances at which the shares beyond ±2 and ±3 would be at most those
-        of a normal distribution; 1 without pairs
-    """
-
-    pairs: int
-    beyond_two: float
-    inflation: float
+    pairs: int  # number of pairs of measured neighbours
+    beyond_two: float  # share of residuals beyond ±2; .046 under a correct kernel
+    inflation: float  # factor on variances that makes the shares normal; 1 without pairs
 
     @property
     def overconfident(self) -> bool:

@@ -29,35 +29,19 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class MoveSets(NamedTuple):
-    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``.
+    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``."""
 
-    Attributes
-    ----------
-    first : [N + 1] array of int
-    state : [n] array of int
-        Where a move starts.
-    action : [n] array of int
-    """
-
-    first: IntArray
-    state: IntArray
-    action: IntArray
+    first: IntArray  # [N + 1]
+    state: IntArray  # [n] where a move starts
+    action: IntArray  # [n]
 
 
 class Together(NamedTuple):
-    """Bounds on the probability that all moves of each set work.
+    """Bounds on the probability that all moves of each set work."""
 
-    Attributes
-    ----------
-    low : [N] array of float
-    high : [N] array of float
-    evaluator : str
-        "exact", "path" or "pairs", a code of `words.EVALUATORS`.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    evaluator: str
+    low: FloatArray  # [N]
+    high: FloatArray  # [N]
+    evaluator: str  # "exact", "path" or "pairs", a code of `words.EVALUATORS`
 
 
 def evaluator_of(belief: Any) -> str | None:

@@ -126,23 +126,12 @@ class StoredPlan:
 
 
 class Part(NamedTuple):
-    """A mixture of policies, and its claimed bounds. One policy is drawn at the start.
+    """A mixture of policies, and its claimed bounds. One policy is drawn at the start."""
 
-    Attributes
-    ----------
-    name : str
-        "plan": all policies; "action": those that start with the chosen action.
-    weights : [J] array of float
-    outbound : [J, S] array of int
-        Or [J, n, S] if the recall is fixed.
-    claims : tuple
-        Bound for each criterion.
-    """
-
-    name: str
-    weights: FloatArray
-    outbound: IntArray
-    claims: tuple[float, ...]
+    name: str  # "plan": all policies; "action": those that start with the chosen action
+    weights: FloatArray  # [J]
+    outbound: IntArray  # [J, S], or [J, n, S] if the recall is fixed
+    claims: tuple[float, ...]  # bound for each criterion
 
 
 def check(stored: StoredPlan) -> None:

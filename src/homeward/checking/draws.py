@@ -43,22 +43,13 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """N drawn worlds.
+    """N drawn worlds."""
 
-    Attributes
-    ----------
-    entries : the mean model's entries [K]
-    chance : [N, K] probability of each entry in each world
-    most : [K] the mean's own value, or its upper bound if a belief knows only bounds
-    reward : [N, S, A]
-    is_moves : whether the worlds are `Moves`
-    """
-
-    entries: Entries
-    chance: FloatArray
-    most: FloatArray
-    reward: FloatArray
-    is_moves: bool
+    entries: Entries  # the mean model's entries [K]
+    chance: FloatArray  # [N, K] probability of each entry in each world
+    most: FloatArray  # [K] the mean's own value, or its upper bound if a belief knows only bounds
+    reward: FloatArray  # [N, S, A]
+    is_moves: bool  # whether the worlds are `Moves`
 
     def shortfall(self) -> FloatArray:
         """Return Σ_t min(0, P − p) [N, S, A] of each world, with p the mean model.

@@ -207,18 +207,11 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How much of T was claimed.
+    """How much of T was claimed."""
 
-    Attributes
-    ----------
-    coverage : Claimed fraction of T
-    entries : Size of T, states and moves
-    false_claims : Claimed moves that are unsafe
-    """
-
-    coverage: float
-    entries: int
-    false_claims: int
+    coverage: float  # claimed fraction of T
+    entries: int  # size of T, states and moves
+    false_claims: int  # claimed moves that are unsafe
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,24 +21,12 @@ MAX_FREE_SHARE = 1e-3
 
 
 class Tally(NamedTuple):
-    """The sum of what was estimated in drawn worlds; see `planning.sampled`.
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
 
-    Attributes
-    ----------
-    total : float
-        Sum of the estimated charges.
-    spread : float
-        Sum of squared errors of guesses, over all worlds.
-    draws : int
-        Number of estimates, each in fresh worlds.
-    chance : float
-        Probability with which the last action was taken.
-    """
-
-    total: float = 0.0
-    spread: float = 0.0
-    draws: int = 0
-    chance: float = 1.0
+    total: float = 0.0  # sum of the estimated charges
+    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
+    draws: int = 0  # number of estimates, each in fresh worlds
+    chance: float = 1.0  # probability with which the last action was taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class Vehicle(ABC):
-    """A vehicle outside of the program, for one configuration.
-
-    Attributes
-    ----------
-    setup : The setup of the mission, in which nothing is simulated
-    world : Its world, which answers with what was reported
-    """
+    """A vehicle outside of the program, for one configuration."""
 
     unused_keys: ClassVar[tuple[str, ...]] = ("seed", "limit")
     """Keys of the configuration that only a simulated world needs."""
@@ -37,8 +31,8 @@ class Vehicle(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the files that `read` reads."""
 
-    setup: Setup
-    world: Outside
+    setup: Setup  # the setup of the mission, in which nothing is simulated
+    world: Outside  # its world, which answers with what was reported
 
     @abstractmethod
     def __init__(self, config: Any) -> None: ...

@@ -47,23 +47,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
-    """A constrained problem, and the policy that is followed after its exits.
-
-    Attributes
-    ----------
-    problem : Problem
-    exits : [S, A] array of bool, optional
-        Mask of the actions that leave a set to stay inside.
-    afterwards : [S] array of int, optional
-        Policy after an exit; [n, S] for a fixed recall.
-    unsure : float
-        Optimality gap of `afterwards`.
-    """
+    """A constrained problem, and the policy that is followed after its exits."""
 
     problem: Problem
-    exits: BoolArray | None = None
-    afterwards: IntArray | None = None
-    unsure: float = 0.0
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave a set to stay inside
+    afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
+    unsure: float = 0.0  # optimality gap of `afterwards`
 
 
 def pose(

@@ -55,20 +55,12 @@ FIRST, LAST = 3, 6
 
 @dataclass(frozen=True, slots=True)
 class DrivingLimits:
-    """The limits of what a vehicle can drive.
+    """The limits of what a vehicle can drive."""
 
-    Attributes
-    ----------
-    climb : degrees, steepest slope up
-    descend : degrees, steepest slope down
-    roll : degrees, steepest slope aside
-    wheelbase : m, from the front wheels to the rear ones; the track is as wide
-    """
-
-    climb: float
-    descend: float
-    roll: float
-    wheelbase: float
+    climb: float  # degrees, steepest slope up
+    descend: float  # degrees, steepest slope down
+    roll: float  # degrees, steepest slope aside
+    wheelbase: float  # m, from the front wheels to the rear ones; the track is as wide
 
     def __post_init__(self) -> None:
         for name in ("climb", "descend", "roll"):
