@@ -174,10 +174,7 @@ def distances(samples: Sequence[Sample]) -> list[dict[str, str | float]]:
 
 
 def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
-    """Return the exploration at a true safety, interpolated between two levels if necessary.
-
-    Return None if `truth` is outside the range of the curve.
-    """
+    """Return the exploration at a true safety, interpolated; None outside the curve."""
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):
         if low <= truth <= high:

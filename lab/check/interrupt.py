@@ -83,10 +83,7 @@ class Undisturbed(NamedTuple):
 
 
 def interrupt(tries: int, seed: int) -> Iterator[Try]:
-    """Interrupt each run at a random moment of a phase, and resume it; yield each try.
-
-    Tries alternate between the commands and between the phases.
-    """
+    """Interrupt runs of all commands and phases at random moments; resume and yield each."""
     rng = np.random.default_rng(seed)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit the default

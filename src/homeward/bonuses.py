@@ -340,10 +340,7 @@ def _overlap(count: int, shift: int) -> slice:
 def view_of(
     shape: tuple[int, int], size: tuple[float, float], sensor: Sensor
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the offsets [V] in rows and in columns of the cells in range, and their 1/v [V].
-
-    The nearest cell comes first.
-    """
+    """Return row and column offsets [V] of the cells in range, nearest first, and their 1/v [V]."""
     reach = [
         int(min(count - 1, sensor.reach / side, MAX_VIEW_CELLS))
         for count, side in zip(shape, size, strict=True)

@@ -34,22 +34,13 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """The two corrections that a plan needs.
+    """The two corrections that a plan needs."""
 
-    Attributes
-    ----------
-    kind : Which corrections they are
-    returning : [S, A] ≤ 0, for the undiscounted return
-    exploring : [S, A] ≤ 0, for the discounted exploration
-    work_or_never : Whether in each world every move always or never works
-    likely : [S, A] upper bound on Pr(P > 0) if the mean model has only lower bounds; else None
-    """
-
-    kind: Correction
-    returning: FloatArray
-    exploring: FloatArray
-    work_or_never: bool = False
-    likely: FloatArray | None = None
+    kind: Correction  # which corrections they are
+    returning: FloatArray  # [S, A] ≤ 0, for the undiscounted return
+    exploring: FloatArray  # [S, A] ≤ 0, for the discounted exploration
+    work_or_never: bool = False  # whether in each world every move always or never works
+    likely: FloatArray | None = None  # [S, A] ≥ Pr(P > 0); None if the mean model is exact
 
     def __post_init__(self) -> None:
         set_fields(self, returning=frozen(self.returning), exploring=frozen(self.exploring))

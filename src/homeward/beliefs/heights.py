@@ -245,10 +245,7 @@ class SlopeBelief:
         return grid_graph(*self.shape).with_success(self.success_bounds()[0])
 
     def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works.
-
-        It is exact where `mean` is.
-        """
+        """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
         return frozen(1.0 - self.success_bounds()[0])
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
@@ -261,10 +258,7 @@ class SlopeBelief:
         return moves, 1.0 - high[moves]
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return a lower and an upper bound [S, A] on the probability that each move works.
-
-        They are the same array if all probabilities are exact.
-        """
+        """Return bounds low and high [S, A] on the success of moves; one array if all are exact."""
         return self._bounds
 
     @property

@@ -31,10 +31,7 @@ class Tables(NamedTuple):
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
-    """Return the probability that the move from s to its neighbour t works.
-
-    Moves into and out of a wall never work.
-    """
+    """Return the probability that the move from s to its neighbour t works; it is 0 at walls."""
     mass, below, wall, climb = tables
     here, there = known[s], known[t]
     if there == WALL or here == WALL:

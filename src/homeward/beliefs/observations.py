@@ -31,15 +31,7 @@ Learning = TypeVar("Learning", bound=Learner)
 
 
 class Labels(NamedTuple):
-    """The sizes and the names of a model, by which observations are numbered.
-
-    Attributes
-    ----------
-    states, actions : int
-        S and A.
-    state_names, action_names : tuple of str or None
-        The names; None without names.
-    """
+    """The numbers S and A of a model and its names, if any, by which observations are numbered."""
 
     states: int
     actions: int

@@ -52,63 +52,25 @@ class ActionEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CriterionClaims:
-    """The claims on one criterion.
-
-    Attributes
-    ----------
-    name : str
-        The name of the criterion, for people.
-    kind : str
-        ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion.
-    level : float
-        δ, or the total to earn.
-    bound : float
-        Lower bound on the probability or the earnings of the mixture.
-    kept_bound : float
-        The bound for the policies that start with the chosen action.
-    multiplier : float
-        λ: loss of exploration value per unit of `level`.
-    unit : float
-        1 for a probability; else the range of possible earnings.
-    within : int, optional
-        Largest number of steps of a return; None for any number.
-    home : [n] array of int
-        States; empty if the criterion requires no return.
-    way_home : [S] array of float
-        Lower bound on the probability of returning.
-    return_policy : [S] array of int
-        Action, −1 to give up or at home.
-    allowed : [S, A] array of bool, optional
-        Mask of the set to stay inside.
-    return_layers : [L, S] array of int, optional
-        Policies of a limited return, by steps left.
-    return_since : [L] array of int, optional
-        Least number of steps left for each of them.
-    evaluator : str
-        What proves the bounds: a code of `words.EVALUATORS`.
-    corrected : float
-        The corrected bound, by which a plan is chosen; else `bound`.
-    kept_corrected : float
-        The same for the policies that start with the chosen action.
-    """
+    """The claims on one criterion; its kind is ``own`` if a user defined it."""
 
     name: str
     kind: Literal["return", "stay", "earn", "own"] = "return"
-    level: float
-    bound: float
-    kept_bound: float
-    multiplier: float
-    unit: float = 1.0
-    within: int | None = None
-    home: IntArray
-    way_home: FloatArray
-    return_policy: IntArray
-    allowed: BoolArray | None = None
-    return_layers: IntArray | None = None
-    return_since: IntArray | None = None
-    evaluator: str = "correction"
-    corrected: float = np.nan
-    kept_corrected: float = np.nan
+    level: float  # δ, or the total to earn
+    bound: float  # lower bound on the probability or the earnings of the mixture
+    kept_bound: float  # the bound for the policies that start with the chosen action
+    multiplier: float  # λ: loss of exploration value per unit of `level`
+    unit: float = 1.0  # 1 for a probability; else the range of possible earnings
+    within: int | None = None  # largest number of steps of a return; None for any number
+    home: IntArray  # [n] states; empty if the criterion requires no return
+    way_home: FloatArray  # [S] lower bound on the probability of returning
+    return_policy: IntArray  # [S] action, −1 to give up or at home
+    allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
+    return_layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
+    return_since: IntArray | None = None  # [L] least number of steps left for each of them
+    evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
+    corrected: float = np.nan  # the corrected bound, by which a plan is chosen; else `bound`
+    kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
 
     def __post_init__(self) -> None:
         if np.isnan(self.corrected):

@@ -32,10 +32,7 @@ class Codec(NamedTuple):
 
 
 def encode(value: object) -> tuple[str, Written]:
-    """Return the name of the codec of a belief or criterion, and what it encoded.
-
-    Raise `InvalidInputError` if there is no codec.
-    """
+    """Return the name of a codec and what it encoded; raise `InvalidInputError` without one."""
     for codec in _CODECS.values():
         if type(value) is codec.type:
             return codec.name, codec.encode(value)

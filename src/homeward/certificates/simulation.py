@@ -165,10 +165,7 @@ def walk_back(
 
 @njit(cache=True)
 def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
-    """Return the mask [S] of states from which a policy [S] reaches a `goal` [S] with Pr > 0.
-
-    A negative action means giving up.
-    """
+    """Return the mask [S] of states from which a policy [S] can reach `goal` [S]; −1 gives up."""
     starts, next_state, chance = rows
     # Linked lists of the entries that lead to each state: `last` [S] is the head of a list, and
     # `before` has the next element of each entry.

@@ -77,10 +77,7 @@ def ask_solver(formula: Formula) -> bool:
 def try_formulas(
     number: int, rng: np.random.Generator, variables: int | None = None
 ) -> Iterator[tuple[Formula, bool, bool]]:
-    """Yield random formulas at the threshold ratio, with our verdict and that of a SAT solver.
-
-    The number of variables is drawn from `SIZES` if `variables` is None.
-    """
+    """Yield random formulas of `SIZES` or `variables`, our verdict and a SAT solver's."""
     for _ in range(number):
         size = int(rng.choice(SIZES)) if variables is None else variables
         formula = random_formula(size, round(CLAUSES_PER_VARIABLE * size), rng)

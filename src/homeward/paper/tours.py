@@ -137,10 +137,7 @@ def try_levels(
 
 
 def part(careful: Tour, bold: Tour) -> Parting:
-    """Return the first move of the bold explorer that the careful one did not make.
-
-    Raise if there is no such move.
-    """
+    """Return the first move of the bold explorer that the careful one did not make, or raise."""
     for steps, (plan, other) in enumerate(zip(careful.plans, bold.plans, strict=False)):
         if plan.action == other.action:
             continue

@@ -78,20 +78,12 @@ def set_of(belief: FiniteBelief) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdaptiveWay:
-    """A way home that was evaluated.
+    """A way home that was evaluated."""
 
-    Attributes
-    ----------
-    policies : policy [S] by set of worlds; empty if `policy` serves all sets
-    policy : [S] policy of the present set
-    value : [S] probability of reaching home, over the worlds of the belief
-    after : [S, A] the same after one action, with the way followed from then on
-    """
-
-    policies: Mapping[int, IntArray]
-    policy: IntArray
-    value: FloatArray
-    after: FloatArray
+    policies: Mapping[int, IntArray]  # policy [S] by set of worlds; empty if `policy` serves all
+    policy: IntArray  # [S] policy of the present set
+    value: FloatArray  # [S] probability of reaching home, over the worlds of the belief
+    after: FloatArray  # [S, A] the same after one action, with the way followed from then on
 
     def same_as(self, other: AdaptiveWay) -> bool:
         """Return whether both ways have the same policies."""

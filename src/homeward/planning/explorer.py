@@ -161,10 +161,7 @@ class Loop(ABC):
         return index(self.world.state, self._states, "the state of the world", InvalidProblemError)
 
     def explore(self, limit: int) -> Iterator[Step]:
-        """Yield each step after it is taken, until the run ends or has `limit` steps.
-
-        To continue after the limit, call again with a higher limit.
-        """
+        """Yield each step once taken, to the end or to `limit` steps; a higher limit continues."""
         number(limit, "the limit", InvalidProblemError)
         if self.end is End.STEPS:
             self.end = None

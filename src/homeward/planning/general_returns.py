@@ -42,10 +42,7 @@ class Returns(NamedTuple):
     choices: tuple[Account, ...] = ()  # per action in the present state; `account` if empty
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action that is taken with probability `chance`.
-
-        A negative charge refunds what was spent.
-        """
+        """Return the account after an action of probability `chance`; a negative charge refunds."""
         cost = 0.0 if self.lost else chance * float(self.charge[state, action])
         account = self.choices[action] if self.choices else self.account
         return replace(account, spent=min(1.0, max(0.0, account.spent + cost)))

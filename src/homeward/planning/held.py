@@ -33,25 +33,14 @@ class Tally(NamedTuple):
 class Account(LazyArrays):
     """The edges that a run relies on to return to one home, and what it has spent and used.
 
-    Attributes
-    ----------
-    way : array of int
-        Action [S] that is relied on in each state; −1 without an action.
-    spent : float
-        Probability spent: an upper bound on the risk of losing the way home.
-    policies : [S] mapping
-        Return policy for each set of worlds; see `adaptive`.
-    used : tuple
-        How much was used of each amount that is limited for the whole run.
-    tally : Tally, optional
-        What `spent` was estimated from; None if it is proven.
+    `policies` has the return policy [S] of each set of worlds; see `adaptive`.
     """
 
-    way: IntArray
-    spent: float = 0.0
+    way: IntArray  # [S] action that is relied on; −1 without an action
+    spent: float = 0.0  # upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)
-    used: tuple[float, ...] = ()
-    tally: Tally | None = None
+    used: tuple[float, ...] = ()  # how much was used of each amount that the run is limited to
+    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
 
     def __post_init__(self) -> None:
         self._defer("way")

@@ -327,10 +327,7 @@ class Ledger:
     def bounds(
         self, belief: Any, graph: Graph, *ways: Edges
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return bounds (low, high) on the probability that all edges of each way work.
-
-        They are 0 and 1 if the belief does not know how likely edges work together.
-        """
+        """Return bounds (low, high) on Pr(all edges of each way work); 0 and 1 if unknown."""
         found = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
         if found is None:
             return (0.0,) * len(ways), (1.0,) * len(ways)

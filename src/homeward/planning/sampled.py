@@ -266,10 +266,7 @@ class SampledReturns:
     ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action that is taken with probability `chance`.
-
-        The drop is estimated in fresh worlds.
-        """
+        """Return the account after an action of probability `chance`, by a drop in fresh worlds."""
         held, onward = self.account, self.ways[action]
         tally = held.tally
         if self.lost or tally is None:

@@ -47,27 +47,13 @@ Named = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How the command line offers a key, where the type of the key does not determine it.
+    """How the command line offers a key, where the type of the key does not determine it."""
 
-    Attributes
-    ----------
-    name
-        Name of the option without its dashes; None means the name of the key.
-    form
-        Placeholder of the value in the help text, such as ``ROW,COL``.
-    unset
-        Description of the default in the help text; None shows the default itself.
-    is_file
-        The option names a file, and the text of that file is the value.
-    hidden
-        There is no option: the program sets the key when it creates a run.
-    """
-
-    name: str | None = None
-    form: str | None = None
-    unset: str | None = None
-    is_file: bool = False
-    hidden: bool = False
+    name: str | None = None  # name without its dashes; None means the name of the key
+    form: str | None = None  # placeholder of the value in the help text, such as ROW,COL
+    unset: str | None = None  # text for the default in the help; None shows the default
+    is_file: bool = False  # the option names a file, whose text is the value
+    hidden: bool = False  # there is no option: the program sets the key when it creates a run
 
 
 class Strict(BaseModel):

@@ -52,22 +52,11 @@ class Ended:
 
 
 class Metrics(NamedTuple):
-    """Measures of a run for a study; the agent does not know them.
+    """Measures of a run for a study; the agent does not know them."""
 
-    Attributes
-    ----------
-    unit
-        Unit of the gain, in the plural.
-    gain
-        Returns how much is known under a belief.
-    home
-        Returns the largest probability of coming home from where the explorer is, in the true
-        world; 0 if it is stranded.
-    """
-
-    unit: str
-    gain: Callable[[Any], float]
-    home: Callable[[], float]
+    unit: str  # unit of the gain, in the plural
+    gain: Callable[[Any], float]  # returns how much is known under a belief
+    home: Callable[[], float]  # returns the largest probability of coming home in the true world
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,22 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VehicleEvent:
-    """What happened to a vehicle, as an explorer learns it.
+    """What happened to a vehicle, as an explorer learns it."""
 
-    Attributes
-    ----------
-    status : ``look``, ``own`` or ``moved`` (see `runs.log`); None for the decided action
-    action : The action that was tried; −1 without one
-    state : Where the vehicle is now
-    observation : What it observed there, for `Belief.update`
-    used : Of a moved vehicle, what it used of each amount that the whole run is limited to
-    """
-
-    status: str | None
-    action: int
-    state: int
-    observation: Any
-    used: tuple[float, ...] = ()
+    status: str | None  # look, own or moved (see `runs.log`); None for the decided action
+    action: int  # the action that was tried; −1 without one
+    state: int  # where the vehicle is now
+    observation: Any  # what it observed there, for `Belief.update`
+    used: tuple[float, ...] = ()  # what a moved vehicle used of each limited amount
 
 
 def remote_explorer(setup: Setup) -> RemoteExplorer:

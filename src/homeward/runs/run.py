@@ -439,10 +439,7 @@ class Run:
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """Return the runs in a directory, sorted by name, and the directory itself if it is a run.
-
-    The runs are not opened.
-    """
+    """Return the runs in a directory by name, itself first if it is a run; none is opened."""
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")

@@ -98,10 +98,7 @@ def missing_mass(rows: csr_array) -> FloatArray:
 
 
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Return x [n, K] with ``leave·x − onward·x = gain``; None if the system is singular.
-
-    `leave` is [n], `onward` [n, n] and `gain` [n, K].
-    """
+    """Return x [n, K] with leave [n]·x − onward [n, n]·x = gain [n, K]; None if singular."""
     if len(leave) <= MAX_DENSE_STATES:
         among = np.diag(leave) - onward.toarray()
         try:

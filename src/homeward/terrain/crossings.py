@@ -114,26 +114,15 @@ def _steps_of(pixel: tuple[float, float], wheelbase: float) -> _Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossings:
-    """Ways between neighbouring cells, over the pixels of a terrain model.
+    """Ways between neighbouring cells, over the pixels of a terrain model."""
 
-    Attributes
-    ----------
-    heights : [rows, columns] m, of the pixels; NaN for no data and for obstacles
-    pixel : m, height and width of a pixel
-    sides : pixels, height and width of a cell
-    vehicle : what can be driven
-    anchor : [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
-    up : [S, A] tangent by which the steepest slope up is below its limit; −inf without a way
-    down : [S, A] the same for the steepest slope down
-    """
-
-    heights: FloatArray
-    pixel: tuple[float, float]
-    sides: tuple[int, int]
-    vehicle: DrivingLimits
-    anchor: IntArray
-    up: FloatArray
-    down: FloatArray
+    heights: FloatArray  # [rows, columns] m, of the pixels; NaN for no data and for obstacles
+    pixel: tuple[float, float]  # m, height and width of a pixel
+    sides: tuple[int, int]  # pixels, height and width of a cell
+    vehicle: DrivingLimits  # what can be driven
+    anchor: IntArray  # [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
+    up: FloatArray  # [S, A] margin (tangent) of the steepest slope up; −inf without a way
+    down: FloatArray  # [S, A] the same for the steepest slope down
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -114,10 +114,7 @@ def read_elevation(
 def read_size(
     path: str | os.PathLike[str], window: Window | None = None, pixel: float | None = None
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Return rows and columns of a raster or a window, and the height and width of a pixel in m.
-
-    Only the header of the file is read.
-    """
+    """Return rows and columns of a raster or window, and a pixel's height and width in m."""
     path = Path(path)
     with _opened(path, 1) as source:
         part, (a, b, _, d, e, _) = _part(path, source, window, pixel)

@@ -148,10 +148,7 @@ class Server:
         return app
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        """Return the response to a request that failed.
-
-        An address of the interface without a version is redirected.
-        """
+        """Return the response to a failed request; redirect addresses without a version."""
         path = request.url.path
         if isinstance(error, HTTPException):
             old = path.startswith("/api/") and not path.startswith(f"{API}/")

@@ -38,10 +38,7 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config, list[str]]:
-    """Return a valid configuration from the page, and the keys whose files are uploads.
-
-    The names of uploads are replaced by paths.
-    """
+    """Return a valid configuration from the page, with uploads as paths, and the keys of these."""
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:

@@ -19,27 +19,17 @@ DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs a request selects, in which order, and which rows of them.
-
-    Attributes
-    ----------
-    name
-        Text that a name contains, in any case.
-    outcome
-        Status, end or outcome of a run.
-    since, until
-        Limits of the time of creation; both are inclusive.
-    """
+    """Which runs a request selects, in which order, and which rows of them."""
 
     offset: int = 0
     limit: int = DEFAULT_ROWS
     sort: Sort = Sort.CREATED
     descending: bool = True
-    name: str = ""
+    name: str = ""  # text that a name contains, in any case
     kind: str = ""
-    outcome: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
+    outcome: str = ""  # status, end or outcome of a run
+    since: datetime | None = None  # earliest time of creation, inclusive
+    until: datetime | None = None  # latest time of creation, inclusive
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Selection:

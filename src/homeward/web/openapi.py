@@ -25,29 +25,15 @@ INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "numbe
 
 @dataclass(frozen=True)
 class Operation:
-    """One route.
-
-    Attributes
-    ----------
-    name
-        Name of the handler in `app.Server`, without its underscore.
-    says
-        Summary in one line.
-    answer
-        Model of the answer, a media type, or None for an empty answer.
-    body
-        Model of the JSON body, or a media type.
-    query
-        JSON Schema of each query parameter; all are optional.
-    """
+    """One route."""
 
     method: str
     path: str
-    name: str
-    says: str
-    answer: type[BaseModel] | str | None
-    body: type[BaseModel] | str | None = None
-    query: tuple[tuple[str, dict[str, Any]], ...] = ()
+    name: str  # name of the handler in `app.Server`, without its underscore
+    says: str  # summary in one line
+    answer: type[BaseModel] | str | None  # model, media type, or None for an empty answer
+    body: type[BaseModel] | str | None = None  # model of the JSON body, or a media type
+    query: tuple[tuple[str, dict[str, Any]], ...] = ()  # JSON Schema by parameter; optional
     status: int = 200
 
 

@@ -180,10 +180,7 @@ DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start
 
 
 def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function that maps an explorer to (texts on its progress, terminal map).
-
-    The map is "" if the grid is too wide for a terminal.
-    """
+    """Return a function of an explorer: (texts on its progress, terminal map, "" if too wide)."""
 
     def told(explorer: Any) -> tuple[list[str], str]:
         world, grid = explorer.world, explorer.world.grid

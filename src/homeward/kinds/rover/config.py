@@ -314,10 +314,7 @@ class RoverConfig(SafeConfig):
         return found
 
     def seeded(self, seed: int) -> Self:
-        """Return the same configuration with another seed, and other synthetic terrain.
-
-        A terrain seed that was given is kept.
-        """
+        """Return the configuration with another seed, and other synthetic terrain unless given."""
         drawn = self.terrain == MARS and "terrain_seed" not in self.model_fields_set
         return self.model_copy(update={"seed": seed, **({"terrain_seed": seed} if drawn else {})})
 
