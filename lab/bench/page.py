@@ -216,16 +216,13 @@ def paused() -> Iterator[list[str]]:
 def longest(trace: bytes) -> str:
     """Return a text with the longest tasks of the page's main thread in a browser trace."""
     events = json.loads(trace)["traceEvents"]
-    drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
+    names = [e for e in events if e.get("name") == "thread_name"]
+    drawing = {(e["pid"], e["tid"]) for e in names if e["args"]["name"] == "CrRendererMain"}
     tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
     tasks.sort(key=lambda task: -task["dur"])
     told = (f"{1e-3 * t['dur']:.0f} ms ({1e-3 * t.get('tdur', 0):.0f})" for t in tasks[:5])
     busiest = max(task.get("tdur", 0) for task in tasks)
     return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of processor time"
-
-
-def _says(event: dict[str, Any], name: str) -> bool:
-    return event.get("name") == "thread_name" and event["args"]["name"] == name
 
 
 def live(browser: Browser, place: Path) -> None:

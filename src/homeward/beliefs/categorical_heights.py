@@ -36,7 +36,7 @@ from homeward.arrays import (
     set_fields,
     unless_given,
 )
-from homeward.beliefs.corrections import blocked_moves, changes_state
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
 from homeward.beliefs.level_kernels import (
     CONTRADICTED,
@@ -185,7 +185,7 @@ class HeightBelief:
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
-        return blocked_moves(self._mean.dest, self._mean.success)
+        return np.where(changes_state(self._mean.dest), 1.0 - self._mean.success, 0.0)
 
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of unknown squares that may be walls."""

@@ -78,11 +78,6 @@ def changes_state(dest: IntArray) -> BoolArray:
     return changes
 
 
-def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
-    """Return Pr(P = 0) = 1 − p [S, A] for moves that in each world always or never work."""
-    return np.where(changes_state(dest), 1.0 - success, 0.0)
-
-
 def returning_correction(dest: IntArray, success: FloatArray) -> FloatArray:
     """Return −p(1−p) [S, A] for moves that always or never work; `success` is p or lower."""
     returning = success - 1.0

@@ -16,7 +16,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
@@ -96,19 +97,9 @@ def certify(
         if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
     if any(own is not None for own in stored.own):
-
-        def known(part: StoredPlan) -> Certificate:
-            return certify(
-                part,
-                method=method,
-                episodes=episodes,
-                confidence=confidence,
-                seed=seed,
-                jobs=jobs,
-                progress=progress,
-            )
-
-        return certify_with_own(stored, known, episodes, confidence, seed)
+        asked: Any = {"episodes": episodes, "confidence": confidence, "seed": seed}
+        known = partial(certify, method=method, jobs=jobs, progress=progress, **asked)
+        return certify_with_own(stored, known, **asked)
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]

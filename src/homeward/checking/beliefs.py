@@ -73,7 +73,9 @@ def check_belief(
     if observe is not None and not callable(observe):
         raise error(f"observe is {observe!r}, expected a function of the belief and a generator")
     said = Findings(type(belief).__name__, samples, confidence)
-    lacks = [name for name in ("mean", "correction", "update", "sample") if not _has(belief, name)]
+    found = None if isinstance(belief, type) else belief
+    methods = ("mean", "correction", "update", "sample")
+    lacks = [name for name in methods if not callable(getattr(found, name, None))]
     if lacks:
         said.add("protocol", ", ".join(lacks), "a method of each name", "no such method")
         return said.finish(error)
@@ -86,7 +88,8 @@ def check_belief(
         said.samples = len(drawn.chance)
         _check_mean(claims, drawn, said)
         _check_rewards(belief, claims, drawn, said)
-        _check_correction(claims, drawn, said)
+        _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
+        said.checked["correction"] = None
         _check_moves(belief, claims, drawn, said)
         _check_worlds(belief, claims, said)
         _check_gain(belief, said)
@@ -110,10 +113,6 @@ class Claims:
         if self.model.state_names is None and self.model.action_names is None:
             return where
         return f"{self.model.action_name(action)} in {self.model.state_name(state)} {where}"
-
-
-def _has(belief: Any, name: str) -> bool:
-    return callable(getattr(belief, name, None)) and not isinstance(belief, type)
 
 
 def _claims(belief: Any, said: Findings) -> Claims | None:
@@ -201,12 +200,6 @@ def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) ->
         told = f"{paid.mean(axis=0)[k]:.6g} ± {half[k]:.2g} (mean of the draws)"
         said.add("reward", claims.at(s, a), told, f"the mean reward is {given[k]:.6g}")
     said.checked["rewards"] = None
-
-
-def _check_correction(claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report corrections that are above Σ_t E[min(0, P − p)]."""
-    _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
-    said.checked["correction"] = None
 
 
 def _check_shortfall(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Workers, find_modules_here
+from homeward.cli.options import Json, Scheduler, Workers
 from homeward.cli.run import KindGroup
 from homeward.words import AGENTS, ENDS, PROMISES
 
@@ -137,10 +137,7 @@ def rounded(value: float) -> str:
 class CompareGroup(KindGroup):
     """The kinds as commands that compare agents."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a kind, given its name or module:name."""
-        find_modules_here()
-        return compare_command(cmd_name)
+    make = staticmethod(compare_command)
 
 
 ABOUT = (
@@ -154,6 +151,7 @@ ABOUT = (
 
 app = typer.Typer(
     cls=CompareGroup,
+    callback=lambda: None,  # makes it a group, although it has no fixed subcommand
     no_args_is_help=True,
     help="Compare agents in the same worlds: who learns most, and who gets home.\n\n"
     f"{ABOUT}\n\n"
@@ -165,8 +163,3 @@ app = typer.Typer(
     "--seeds 20 --steps 300 --out results\n\n"
     "Agents:\n\n" + "\n\n".join(f"{name}: {about}." for name, about in AGENTS.items()),
 )
-
-
-@app.callback()
-def kinds() -> None:
-    """Make the app a group, although it has no fixed subcommand."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from homeward.cli.options import Json, find_modules_here
+from homeward.cli.run import KindGroup
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import promise_left, report_taken
@@ -79,8 +79,10 @@ def start_command(name: str) -> Any:
     )
 
 
-class MissionGroup(TyperGroup):
+class MissionGroup(KindGroup):
     """The kinds that have missions, as commands."""
+
+    make = staticmethod(start_command)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the kinds that have missions."""
@@ -88,24 +90,14 @@ class MissionGroup(TyperGroup):
 
         return [name for name in kind_names() if find_kind(name).vehicle is not None]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a kind, given its name or module:name."""
-        find_modules_here()
-        return start_command(cmd_name)
-
 
 starting = typer.Typer(
     cls=MissionGroup,
+    callback=lambda: None,  # makes it a group, although it has no fixed subcommand
     no_args_is_help=True,
     help="Start a mission of a kind in a new folder.\n\n"
     "Example: homeward mission start rover missions/valley --terrain DTM.tif --cell 5 --climb 15",
 )
-
-
-@starting.callback()
-def kinds() -> None:
-    """Make the app a group, although it has no fixed subcommand."""
-
 
 app.add_typer(starting, name="start")
 

@@ -406,8 +406,6 @@ class Mission:
 
     def _know(self, note: Mapping[str, Any] | None, step: int) -> None:
         """Remember a report, to notice its repetition."""
-        from datetime import datetime
-
         note = note or {}
         digest = str(note.get("digest"))
         self._last = digest, step

@@ -122,23 +122,12 @@ def relied_on(
     `trusted`. The risks are the sum over the edges from `state`, infinite without a way home, and
     the largest lower bound (`least`) of one of them.
     """
-    free, is_home = np.full(len(way), -1, np.int32), mask_of(len(way), homes)
+    free = np.full(len(way), -1, np.int32)
     for s in range(len(way)):
         if way[s] >= 0 and graph.blocked[s, way[s]] <= trusted:
             free[s] = way[s]
-    total, worst = 0.0, 0.0
-    for _ in range(len(way) + 1):
-        if is_home[state]:
-            return free, total * (1.0 + len(way) * 2.0**-52), worst
-        a = way[state]
-        if a < 0:
-            break
-        free[state] = a
-        total += graph.blocked[state, a]
-        k = position(graph.bounded, state * graph.dest.shape[1] + a)
-        worst = max(worst, graph.least[k] if k >= 0 else graph.blocked[state, a])
-        state = int64(graph.dest[state, a])
-    return free, np.inf, 1.0
+    _, total, worst = hold_way(graph, way, trusted, homes, state, free)
+    return free, total, worst
 
 
 @kernel

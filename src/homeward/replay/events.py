@@ -76,12 +76,8 @@ def trapped_at(replay: Replay) -> int | None:
 def homes_of(replay: Replay, start: int) -> Sequence[IntArray]:
     """Return the homes of each criterion with fixed homes; otherwise the start."""
     given = (getattr(criterion, "home", None) for criterion in replay.setup.planner.criteria)
-    fixed = [np.atleast_1d(np.asarray(home, np.int32)) for home in given if _is_fixed(home)]
-    return fixed or [np.array([start], np.int32)]
-
-
-def _is_fixed(home: object) -> bool:
-    return home is not None and not isinstance(home, str)
+    fixed = [home for home in given if home is not None and not isinstance(home, str)]
+    return [np.atleast_1d(np.asarray(home, np.int32)) for home in fixed or [start]]
 
 
 def refused_actions(replay: Replay) -> Iterator[Event]:
@@ -91,8 +87,9 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
     takes about as long as the run did. Nothing is yielded for runs with more than `MAX_REPEATED`
     states × steps.
     """
-    steps = len(replay.log)
-    if replay.setup.belief.mean().states * steps > MAX_REPEATED or not _is_safe(replay):
+    steps, mean = len(replay.log), replay.setup.belief.mean()
+    is_safe = replay.setup.planner.criteria and isinstance(mean, Moves)
+    if mean.states * steps > MAX_REPEATED or not is_safe:
         return
     before = False
     for step in range(steps):
@@ -109,11 +106,6 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
             cell = int(model.dest[moment.state, best])
             yield Event(step, "refused", cell, looks[best])
         before = bool(more)
-
-
-def _is_safe(replay: Replay) -> bool:
-    """Return whether the run had criteria on a model of moves."""
-    return bool(replay.setup.planner.criteria) and isinstance(replay.setup.belief.mean(), Moves)
 
 
 def _of_proposals(replay: Replay) -> Iterator[Event]:

@@ -307,11 +307,6 @@ def is_earth(crs: str) -> bool:
     return EARTH_RADII[0] < radius_of(crs) < EARTH_RADII[1]
 
 
-def body_of(crs: str) -> str:
-    """Return the size of the body of a coordinate system (WKT) as PROJ parameters."""
-    return "+datum=WGS84" if is_earth(crs) else f"+R={radius_of(crs):.10g}"
-
-
 def radius_of(wkt: str) -> float:
     """Return the larger radius in m of the body of a coordinate system; that of Mars if unknown."""
     found = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)

@@ -35,7 +35,7 @@ from homeward import __version__
 from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.downloads import file_of, files_of, other_levels
+from homeward.web.downloads import file_of, files_of
 from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
 from homeward.web.jobs import MAX_QUEUED, MAX_QUEUED_BYTES, Jobs
@@ -316,9 +316,8 @@ class Server:
         kind = check_kind(summary["kind"])
         keys = all_forms()[kind].keys
         stem = self.catalogue.free_name(name, [f"-{level:g}" for level in levels], self.making)
-        runs = {
-            check_name(f"{stem}-{level:g}"): other_levels(config, keys, level) for level in levels
-        }
+        kept = {key: value for key, value in config.items() if key in keys and value is not None}
+        runs = {check_name(f"{stem}-{level:g}"): {**kept, "delta": level} for level in levels}
         await self._make(runs, kind)
         made = [await run_in_threadpool(self.streams.summary, each) for each in runs]
         return json_response({"runs": made}, 201)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -74,9 +73,3 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     }
     about = {"run": folder.name, "step": recorded.record.step}
     return {**about, "refuted": refuted, "details": details}
-
-
-def other_levels(config: Mapping[str, Any], keys: tuple[str, ...], level: float) -> dict[str, Any]:
-    """Return the settings of a run with another level, as far as a page may set them."""
-    kept = {name: value for name, value in config.items() if name in keys and value is not None}
-    return {**kept, "delta": level}

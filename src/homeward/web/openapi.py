@@ -57,20 +57,13 @@ OPERATIONS = (
             ("until", TEXT),
         ),
     ),
-    Operation(
-        *("POST", f"{API}/runs", "create", "Create and start a run", contract.Summary),
-        body=contract.NewRun,
-        status=201,
-    ),
-    Operation(
-        *("POST", f"{API}/pairs", "create", "Create a safe and an unsafe run", contract.Pair),
-        body=contract.NewRun,
-        status=201,
-    ),
-    Operation(
-        *("POST", f"{API}/missions", "create", "Start a mission", contract.Summary),
-        body=contract.NewRun,
-        status=201,
+    *(
+        Operation("POST", f"{API}/{what}", "create", says, answer, contract.NewRun, status=201)
+        for what, says, answer in (
+            ("runs", "Create and start a run", contract.Summary),
+            ("pairs", "Create a safe and an unsafe run", contract.Pair),
+            ("missions", "Start a mission", contract.Summary),
+        )
     ),
     Operation(
         *("POST", f"{MISSION}/observations", "observe", "Report what a vehicle observed", JSON),

@@ -88,7 +88,7 @@ def told_of(ended: Ended, config: RoverConfig, path: Sequence[int]) -> list[dict
     for (x, y, weight), state in zip(targets, states, strict=True):
         row, column = divmod(state, cells.shape[1])
         step = first.get(state)
-        why = None if step is not None else _why(codes, state)
+        why = None if step is not None else next(c for c, mask in codes.items() if mask[state])
         told = {"x": x, "y": y, "weight": weight, "row": row, "column": column}
         found.append({**told, "step": step, "why": why})
     return found
@@ -123,11 +123,6 @@ def describe(told: Sequence[dict[str, Any]]) -> list[str]:
         else:
             lines.append(f"{name} was reached after step {each['step']:,}.")
     return lines
-
-
-def _why(codes: dict[str, BoolArray], state: int) -> str:
-    """Return the first code that is true of a cell; `codes` are masks [S] by code."""
-    return next(code for code, mask in codes.items() if mask[state])
 
 
 def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:

@@ -29,7 +29,7 @@ from homeward.terrain import (
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, DrivingLimits, crossed_cells
 from homeward.terrain.elevation import Georeference, moved, to_map
-from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
+from homeward.terrain.gdal import has_degrees, is_earth, radius_of, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
 
@@ -250,7 +250,8 @@ def check_stretch(config: RoverConfig) -> None:
     middle = to_map(cells.transform, columns / 2, rows / 2)
     (longitude,), (latitude,) = to_degrees(cells.crs, middle[:1], middle[1:])
     there = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g}"
-    target = f"{there} {body_of(cells.crs)} +units=m"
+    body = "+datum=WGS84" if is_earth(cells.crs) else f"+R={radius_of(cells.crs):.10g}"
+    target = f"{there} {body} +units=m"
     path = Path(config.terrain)
     files = [str(path), str(path.with_name(f"{path.stem}_true.tif"))]
     raise InvalidFileError(
