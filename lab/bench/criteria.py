@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
 
 DISCOUNT = 0.999
-HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
-"""Levels of the three criteria."""
-
-WITHIN_STEPS = 40
-"""Maximum number of steps to return home; the map is wider."""
-
+HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98  # levels of the three criteria
+WITHIN_STEPS = 40  # maximum number of steps to return home; the map is wider
 MARGIN = 0.2
 """Width of the border outside the set, as a fraction of the height and width of the map."""
 

@@ -38,9 +38,7 @@ from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
 
 STEPS, JUMPS, WARM = 15_000, 200, 20
-WATCHED_SECONDS = 60.0
-"""Seconds for which a live run is watched."""
-
+WATCHED_SECONDS = 60.0  # seconds for which a live run is watched
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SERVE = "from homeward.cli import main; main()"
 QUERIES = {

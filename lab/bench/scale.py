@@ -31,15 +31,10 @@ from homeward.solvers.graphs import ways_to
 from lab.bench.terrain import mars, quartiles
 
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
-SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}
-"""Range of each sensor in m."""
-
+SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}  # range of each sensor in m
 DELTA = 0.98
-LOOKS = 21
-"""Looks of which the median time is taken."""
-
-MIN_STEPS = 20
-"""Steps that a start must allow."""
+LOOKS = 21  # looks of which the median time is taken
+MIN_STEPS = 20  # steps that a start must allow
 
 
 def explorer_of(shape: tuple[int, int], reach: float, seed: int) -> Explorer:

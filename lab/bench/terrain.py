@@ -19,12 +19,8 @@ from homeward.terrain import synthetic_mars, to_cells
 
 CELL = 20.0  # m
 ERROR = 2.0**-4  # m², the variance of the terrain model's error
-MAX_CELL_PIXELS = 20
-"""Maximum number of pixels of 1 m along a cell."""
-
-PIXELS = 4_000_000
-"""Approximate number of pixels of one terrain."""
-
+MAX_CELL_PIXELS = 20  # maximum number of pixels of 1 m along a cell
+PIXELS = 4_000_000  # approximate number of pixels of one terrain
 SENSOR = Sensor()
 
 

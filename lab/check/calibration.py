@@ -62,21 +62,15 @@ SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
 """Maximum difference between the corrected bound and δ of a plan that δ binds."""
 
-OUTSETS_PER_PLAN = 20
-"""Maximum number of outsets per required plan."""
-
+OUTSETS_PER_PLAN = 20  # maximum number of outsets per required plan
 MARS_DISCOUNT = 0.999
-MARS_STEPS = 10
-"""Number of steps of a rover before the tested plan."""
-
+MARS_STEPS = 10  # number of steps of a rover before the tested plan
 NOISY = Sensor(range=RING, noise=0.1)
 """A sensor after which moves still tell something about heights."""
 
 RUN_BELIEFS = ("independent", "correlated", "unmapped")
 RUN_RULES = ("end", "doubtful")
-RUN_STEPS = 45
-"""Largest number of steps of a run."""
-
+RUN_STEPS = 45  # largest number of steps of a run
 RUN_KERNELS = {"correlated": (1.5, 40.0, 1.5), "unmapped": (1.5, 40.0, 1.5)}
 RUN_LIMITS = {
     ("independent", 0.9): (2.0, 3.0),
@@ -88,8 +82,7 @@ RUN_LIMITS = {
 }
 """Steepest slopes up and down, in degrees, of the runs on a belief at a level."""
 
-HEIGHT_WALLS = 0.1
-"""The fraction of walls on a drawn map of heights."""
+HEIGHT_WALLS = 0.1  # the fraction of walls on a drawn map of heights
 
 
 class Outset(NamedTuple):

@@ -41,11 +41,8 @@ if TYPE_CHECKING:
 
     Closed = Callable[[FloatArray], BoolArray]
 
-STEP = 0.23
-"""Distance between two places that are checked, in pixels."""
-
-TOLERANCE = 1e-6
-"""Largest excess of a slope over its limit, as a tangent, that counts as rounding."""
+STEP = 0.23  # distance between two places that are checked, in pixels
+TOLERANCE = 1e-6  # largest excess of a slope over its limit, as a tangent, that counts as rounding
 
 
 LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}

@@ -41,15 +41,11 @@ COMMANDS = {
 }
 """The runs that are interrupted."""
 
-PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")
-"""Phases of successive tries."""
-
+PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")  # phases of successive tries
 COMPILING_SECONDS = 30.0
 """Time in s after the creation of a run within which the moments of `compiling` lie."""
 
-REPEATS = 10
-"""Largest number of repetitions of a try whose process ended by itself."""
-
+REPEATS = 10  # largest number of repetitions of a try whose process ended by itself
 LOG, CREATED = "steps.jsonl", "manifest.json"
 STOPPED = 130
 SHELL = ("sh", "-c", 'trap : INT; "$@"; exit $?', "sh", sys.executable, "-m", "homeward")

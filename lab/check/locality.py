@@ -29,8 +29,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Options of runs on terrain, which take turns."""
 
-SHOWN_STEPS = 16
-"""Steps between two plans whose evidence is compared."""
+SHOWN_STEPS = 16  # steps between two plans whose evidence is compared
 
 
 def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:

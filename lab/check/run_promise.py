@@ -36,11 +36,8 @@ Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
-DEPTH = 8
-"""Number of steps after which every history is recalled."""
-
-RAREST = 2e-2
-"""Probability below which a history is recalled instead of followed."""
+DEPTH = 8  # number of steps after which every history is recalled
+RAREST = 2e-2  # probability below which a history is recalled instead of followed
 
 
 def exact_return_within(

@@ -37,9 +37,7 @@ from homeward.solvers import Status, engine, engine_for
 Kind = Literal["moves", "chancy moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general")
 DISCOUNTS = (0.1, 0.3, 0.6, 0.9, 0.99, 0.999)
-ASKED = ("home", "within", "stay", "earn")
-"""The kinds of criteria."""
-
+ASKED = ("home", "within", "stay", "earn")  # the kinds of criteria
 TOGETHER: tuple[tuple[str, ...], ...] = (
     *((one,) for one in ASKED),
     *combinations(ASKED, 2),
@@ -49,8 +47,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
 """Each kind, each pair (also of the same kind) and each triple."""
 
 DELTAS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
-OUTBOUND_POLICIES = 6
-"""Number of random outbound policies that are compared for each plan."""
+OUTBOUND_POLICIES = 6  # number of random outbound policies that are compared for each plan
 
 
 @dataclass(frozen=True, slots=True)

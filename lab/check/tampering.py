@@ -38,14 +38,9 @@ from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_cas
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
 TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
 
-EXTRA = 0.05
-"""Increase of a forged bound, in its unit."""
-
-MIN_EXCESS = 1e-3
-"""Minimum excess of an untrue claim over the exact value, in its unit."""
-
-MAX_CHANGES = 25
-"""Number of policy entries tried before a plan is skipped."""
+EXTRA = 0.05  # increase of a forged bound, in its unit
+MIN_EXCESS = 1e-3  # minimum excess of an untrue claim over the exact value, in its unit
+MAX_CHANGES = 25  # number of policy entries tried before a plan is skipped
 
 
 @dataclass(frozen=True, slots=True)

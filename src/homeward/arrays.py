@@ -19,8 +19,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Error: TypeAlias = type[InvalidInputError]
 Shape: TypeAlias = tuple[int, ...]
 
-SUM_TOLERANCE = 1e-9
-"""Largest amount by which a sum of probabilities may exceed 1."""
+SUM_TOLERANCE = 1e-9  # largest amount by which a sum of probabilities may exceed 1
 
 
 def unless_given() -> Any:

@@ -42,9 +42,7 @@ NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
 """Value of `Looks.action` if the explorer learns by arriving and needs no further action."""
 
 
-NO_GROUND: FloatArray = frozen(np.empty((0, 0)))
-"""`Looks.ground` where nothing hides a cell."""
-
+NO_GROUND: FloatArray = frozen(np.empty((0, 0)))  # `Looks.ground` where nothing hides a cell
 NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
 """`Looks.done` where a second look from a cell counts like the first."""
 

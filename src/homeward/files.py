@@ -17,8 +17,7 @@ from typing import Any
 
 from homeward.errors import InvalidFileError
 
-PART = ".part"
-"""Suffix of files that are still being written."""
+PART = ".part"  # suffix of files that are still being written
 
 
 @contextmanager

@@ -11,9 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-TRIM_THRESHOLD, MMAP_MAX = -1, -4
-"""Options of glibc's `mallopt`."""
-
+TRIM_THRESHOLD, MMAP_MAX = -1, -4  # options of glibc's `mallopt`
 MAX_FREE_BYTES = 2**31 - 1
 """Free bytes at the end of the heap above which they are returned; the largest int."""
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from homeward.arrays import IntArray, frozen
 
-MAX_CHANGES = 64
-"""Largest number of versions between two whose difference `changes_to` returns."""
+MAX_CHANGES = 64  # largest number of versions between two whose difference `changes_to` returns
 
 _LOCK = RLock()
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from homeward.planning.planner import Planner
     from homeward.worlds import World
 
-STREAM = 0xA6E27
-"""Key of the random numbers of agents; worlds have other keys."""
+STREAM = 0xA6E27  # key of the random numbers of agents; worlds have other keys
 
 
 class Agent(Protocol):

@@ -17,8 +17,7 @@ from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 from homeward.planning.explorer import End
 
-LIKELY = 0.5
-"""Least probability of a move that a frontier explorer holds to be possible."""
+LIKELY = 0.5  # least probability of a move that a frontier explorer holds to be possible
 
 
 class Forgetful:

@@ -116,11 +116,8 @@ class ActingAgent:
         return AgentLoop(*given, setup.seed)
 
 
-OURS = PlanningAgent()
-"""Our explorer: the most gain per step, with a way home over the whole run."""
-
-PAPER = PlanningAgent(paper=True)
-"""The paper's Algorithm 1."""
+OURS = PlanningAgent()  # our explorer: the most gain per step, with a way home over the whole run
+PAPER = PlanningAgent(paper=True)  # the paper's Algorithm 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,12 +39,8 @@ if TYPE_CHECKING:
     Normal: TypeAlias = tuple[FloatArray, FloatArray]
     Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 
-BOX_DOUBT = 1e-12
-"""Largest probability that any boxed height near a move lies outside its box."""
-
-MAX_BOXED = 17
-"""Largest number of boxed cells near a move: its two ends and their neighbours."""
-
+BOX_DOUBT = 1e-12  # largest probability that any boxed height near a move lies outside its box
+MAX_BOXED = 17  # largest number of boxed cells near a move: its two ends and their neighbours
 ROUNDING = 2.0**-36
 """Upper bound on the rounding error of a bivariate normal probability; added to each mass."""
 

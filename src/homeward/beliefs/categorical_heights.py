@@ -56,11 +56,8 @@ from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 if TYPE_CHECKING:
     from homeward.models import Moves
 
-LEVELS = 5
-"""Number of different heights in the paper's worlds."""
-
-MAX_HEIGHT = 2**30
-"""Largest height of a square; `MAX_HEIGHT` + 1 still fits an int32."""
+LEVELS = 5  # number of different heights in the paper's worlds
+MAX_HEIGHT = 2**30  # largest height of a square; `MAX_HEIGHT` + 1 still fits an int32
 
 
 @dataclass(frozen=True, slots=True, eq=False)

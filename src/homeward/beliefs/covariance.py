@@ -35,9 +35,7 @@ from homeward.arrays import FloatArray, IntArray, indices, number, numbers
 from homeward.errors import InvalidBeliefError
 from homeward.threads import one_thread
 
-SMOOTHNESSES = (1.5, 2.5)
-"""Smoothness ν of the Matérn kernels that have a closed form here."""
-
+SMOOTHNESSES = (1.5, 2.5)  # smoothness ν of the Matérn kernels that have a closed form here
 LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Length scales, in cells, from which a fit starts."""
 
@@ -50,17 +48,12 @@ LEAST_NOISE_RATIO = 1e-9
 IMPOSSIBLE = 1e300
 """Loss of a kernel under which the heights are impossible; the search needs a finite one."""
 
-MAX_FIT_CELLS = 600
-"""Most measured cells that a fit uses, spread evenly over those given."""
-
-EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))
-"""Share of standard normal values beyond ±2."""
-
+MAX_FIT_CELLS = 600  # most measured cells that a fit uses, spread evenly over those given
+EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
 OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO
 """Share of standardised residuals beyond ±2 from which a kernel counts as overconfident."""
 
-MIN_PAIRS = 30
-"""Fewest pairs of neighbours on which a kernel is judged."""
+MIN_PAIRS = 30  # fewest pairs of neighbours on which a kernel is judged
 
 
 class OverconfidentKernelWarning(UserWarning):

@@ -35,8 +35,7 @@ from homeward.models import SparseMDP
 MAX_CONCENTRATION = 1e150
 """Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""
 
-END = -1
-"""Value in `outcomes` instead of a state: the outcome ends the process."""
+END = -1  # value in `outcomes` instead of a state: the outcome ends the process
 
 
 @dataclass(frozen=True, slots=True, eq=False)

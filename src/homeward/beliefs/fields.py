@@ -84,20 +84,15 @@ DOUBTFUL = 2.0**-20
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
 """Widths of the intervals, in standard deviations, that are tried for the box."""
 
-BLOCK = 256
-"""Columns that are stored together."""
-
+BLOCK = 256  # columns that are stored together
 FOLD = 4.0
 """Factor by which waiting measurements reduce the variance of a height when they are taken in."""
 
 MAX_CELLS = 10_000
 """Most cells: each measured cell has a column [S], so memory grows with the square."""
 
-MAX_JUDGED = 1500
-"""Most cells by which a kernel is judged."""
-
-MAX_DRAWS = 4096
-"""Most draws of heights until one agrees with every attempted move."""
+MAX_JUDGED = 1500  # most cells by which a kernel is judged
+MAX_DRAWS = 4096  # most draws of heights until one agrees with every attempted move
 
 
 class Columns:

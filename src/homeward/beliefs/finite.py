@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-Observed: TypeAlias = Visit | Transition | Rows | Likelihood
-"""What a finite belief learns from."""
-
+Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # what a finite belief learns from
 LEAST_WEIGHT = 1e-250
 """Least weight of a world that observations leave possible: no product of chances gets to 0."""
 

@@ -29,9 +29,7 @@ FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
 """Results of `learn`: what is wrong with a measurement."""
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
-FIRST, LAST = 3, 6
-"""The actions E to SW, which visit every pair of neighbours once."""
-
+FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
 TILE = 256
 """Cells per tile of a sum over the map; only the tiles with measured cells are summed again."""
 

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 SHARP = 0.01
 """Standard deviation in m up to which a height counts as known, as in the paper's figure."""
 
-PARALLEL_SIZE = 200_000
-"""Smallest number of state-actions for which several threads are faster."""
-
+PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
 REFRESH_SHARE = 0.25
 """Largest share of measured cells for which only their moves are computed again."""
 

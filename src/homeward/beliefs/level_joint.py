@@ -18,8 +18,7 @@ from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
 MAX_TABLE = 2**14
 """Largest table of combined heights; a set that needs a larger one is not evaluated."""
 
-ROUNDING = 2.0**-46
-"""Rounding of a probability for each square: some sixty roundings of 2**−52."""
+ROUNDING = 2.0**-46  # rounding of a probability for each square: some sixty roundings of 2**−52
 
 
 @njit(cache=True)

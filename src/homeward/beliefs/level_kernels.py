@@ -13,9 +13,7 @@ from numba import njit
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
 
-WALL, UNKNOWN = -1, 0
-"""Codes instead of a height: the square is a wall, or its height is unknown."""
-
+WALL, UNKNOWN = -1, 0  # codes instead of a height: the square is a wall, or its height is unknown
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
 """Codes that `find_fault` returns; FINE means that no observation is invalid."""
 

@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 ROUNDING = 1e-14
 """Additional tolerance of a claimed bound, as a fraction of the bound's largest possible value."""
 
-LEVEL_TOLERANCE = 2e-9
-"""Largest shortfall of a total that still meets its level."""
-
+LEVEL_TOLERANCE = 2e-9  # largest shortfall of a total that still meets its level
 WORTHLESS = 1e-12
 """A plan counts as worthless if its value is below this fraction of the largest possible value."""
 
-UNSURE_FACTOR = 10.0
-"""If a number is within this factor of a threshold, both answers are accepted."""
+UNSURE_FACTOR = 10.0  # if a number is within this factor of a threshold, both answers are accepted
 
 
 def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray) -> Iterator[str]:

@@ -36,12 +36,8 @@ if TYPE_CHECKING:
 KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**26
-MAX_PREFACE_BYTES = 2**14
-"""Largest size in bytes of the npy header of an array."""
-
-LATER_FIELDS = ("evaluator", "corrected", "kept_corrected")
-"""Fields that older files lack."""
-
+MAX_PREFACE_BYTES = 2**14  # largest size in bytes of the npy header of an array
+LATER_FIELDS = ("evaluator", "corrected", "kept_corrected")  # fields that older files lack
 T = TypeVar("T")
 
 

@@ -38,17 +38,12 @@ from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
-BUDGET_TOLERANCE = 1e-9
-"""Largest amount by which the spent risk may exceed 1 − δ."""
-
-SUM_TOLERANCE = 1e-12
-"""Largest relative error of a sum."""
-
+BUDGET_TOLERANCE = 1e-9  # largest amount by which the spent risk may exceed 1 − δ
+SUM_TOLERANCE = 1e-12  # largest relative error of a sum
 MAX_REASONS = 5
 """Largest number of reasons that are listed per home; further reasons are only counted."""
 
-Edge = tuple[int, int]
-"""A state and an action."""
+Edge = tuple[int, int]  # a state and an action
 
 
 class HomeClaim(NamedTuple):

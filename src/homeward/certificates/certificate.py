@@ -43,9 +43,7 @@ EXACT_TOLERANCE = 1e-9
 LEVEL_TOLERANCE = 1e-9
 """Largest amount, in units of a claim, by which an optimal plan's bound may miss its level."""
 
-STEP_ROUNDING = 1e-14
-"""Relative rounding error for each expected step of a plan."""
-
+STEP_ROUNDING = 1e-14  # relative rounding error for each expected step of a plan
 GAP_TOLERANCE = 2e-6
 """Largest gap of an optimal plan, as a fraction of the largest value that a plan could have."""
 

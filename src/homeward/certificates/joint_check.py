@@ -34,15 +34,9 @@ from homeward.models import Moves
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims
 
-MAX_ENTRIES = 2**20
-"""Largest table of heights."""
-
-MIN_RISK = 1e-8
-"""Risk of a move on terrain up to which it is subtracted instead of integrated."""
-
-INTEGRATION_ERROR = 5e-10
-"""Largest error of an integral; it counts in favour of what is checked."""
-
+MAX_ENTRIES = 2**20  # largest table of heights
+MIN_RISK = 1e-8  # risk of a move on terrain up to which it is subtracted instead of integrated
+INTEGRATION_ERROR = 5e-10  # largest error of an integral; it counts in favour of what is checked
 SURE = 2.0**-80
 """Probability of the opposite outcome up to which an attempt tells nothing about heights."""
 
@@ -52,8 +46,7 @@ MIN_WEIGHT = 1e-12
 MAX_DEVIATIONS = 9.0
 """Tails of normal distributions beyond so many standard deviations are left out."""
 
-Edge = tuple[int, int]
-"""A state and an action."""
+Edge = tuple[int, int]  # a state and an action
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:

@@ -39,9 +39,7 @@ COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """Offset of each move: rows down, columns to the right; from N clockwise."""
 
 WALL, UNKNOWN, END = -1, 0, -1
-MAX_CONCENTRATION = 1e12
-"""Sum a + b above which the asymptotic limits of a shortfall are used."""
-
+MAX_CONCENTRATION = 1e12  # sum a + b above which the asymptotic limits of a shortfall are used
 MIN_NORMAL_CONCENTRATION = 1e6
 """If min(a, b) is above this, the normal limit is used, otherwise the gamma limit."""
 

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 MAX_OWN_WORLDS = 2000
 """Largest number of drawn worlds in which a user-defined criterion is evaluated."""
 
-VALUE_TOLERANCE = 1e-7
-"""Largest error of a value, as a fraction of the unit of its criterion."""
-
+VALUE_TOLERANCE = 1e-7  # largest error of a value, as a fraction of the unit of its criterion
 NOTE = "not checked: the exploration value, as the plan has criteria of its user's own"
 
 

@@ -24,12 +24,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from homeward.certificates.mean_model import MeanModel
 
-GAIN_TOLERANCE = 1e-14
-"""Largest gain that counts as rounding, as a fraction of the largest value."""
-
-MAX_ROUNDS = 10_000
-"""Largest number of rounds of policy iteration."""
-
+GAIN_TOLERANCE = 1e-14  # largest gain that counts as rounding, as a fraction of the largest value
+MAX_ROUNDS = 10_000  # largest number of rounds of policy iteration
 UNIT_ROUNDOFF = 2.0**-53
 
 OPERATIONS = 16

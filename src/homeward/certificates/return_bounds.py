@@ -24,18 +24,14 @@ if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.mean_model import MeanModel
 
-GAIN_TOLERANCE = 1e-14
-"""Largest gain of an action that counts as rounding."""
-
+GAIN_TOLERANCE = 1e-14  # largest gain of an action that counts as rounding
 MOVE_ROUNDING = 2.0**-49
 """Upper bound on the rounding error of a return probability, per expected move."""
 
 STEADY_TOLERANCE = 1e-16
 """If one step changes no value by more than this, the remaining steps of a stage are skipped."""
 
-MAX_LAYERS = 100_000
-"""Largest number of steps of a limited return that are computed."""
-
+MAX_LAYERS = 100_000  # largest number of steps of a limited return that are computed
 MIN_MOVE_PROBABILITY = 1e-250
 """The best return policy uses no action that leaves its state with a smaller probability."""
 

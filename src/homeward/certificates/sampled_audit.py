@@ -28,17 +28,10 @@ from homeward.certificates.policy_values import dense_transitions
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.solvers import GIVE_UP
 
-WORLDS = 500
-"""Number of worlds that the referee draws for each step."""
-
-DOUBT = 1e-3
-"""Largest probability that a run with correct estimates is refuted."""
-
-RATE = 0.5
-"""λ."""
-
-SEED = 20_000
-"""Seed of the referee's worlds."""
+WORLDS = 500  # number of worlds that the referee draws for each step
+DOUBT = 1e-3  # largest probability that a run with correct estimates is refuted
+RATE = 0.5  # λ
+SEED = 20_000  # seed of the referee's worlds
 
 
 def audit_sampled(

@@ -56,12 +56,8 @@ if TYPE_CHECKING:
 KNOWN_BELIEFS = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
 """Types of belief for which the rewards of all worlds are known."""
 
-MAX_STEPS = 1_000_000
-"""Largest number of steps of a walk, outbound or back; longer walks are cut."""
-
-CHUNK = 250
-"""Number of episodes that share one stream of random numbers."""
-
+MAX_STEPS = 1_000_000  # largest number of steps of a walk, outbound or back; longer walks are cut
+CHUNK = 250  # number of episodes that share one stream of random numbers
 HITS, CUT, TOTAL, SQUARES = 0, 1, slice(2, 4), slice(4, 6)
 """Rows of a tally [6, P, K] for P mixtures and K criteria.
 

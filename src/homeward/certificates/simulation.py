@@ -23,8 +23,7 @@ Rows = tuple[IntArray, IntArray, FloatArray]
 ENDED, CUT = -1, -2
 """Codes instead of a state: the process has ended, or the walk was cut at its limit."""
 
-LOST, HOME, LONG = 0, 1, 2
-"""Outcomes of a walk back: did not reach home, reached home, or was cut."""
+LOST, HOME, LONG = 0, 1, 2  # outcomes of a walk back: did not reach home, reached home, or was cut
 
 
 def rows_of(matrix: csr_array) -> Rows:

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
 """Types of criteria whose claims can be checked."""
 
-WEIGHT_TOLERANCE = 1e-9
-"""Largest difference between the sum of a mixture's weights and 1."""
-
-GAP_TOLERANCE = 1e-9
-"""Largest error of a gap, as a fraction of max(|upper bound|, |value|)."""
+WEIGHT_TOLERANCE = 1e-9  # largest difference between the sum of a mixture's weights and 1
+GAP_TOLERANCE = 1e-9  # largest error of a gap, as a fraction of max(|upper bound|, |value|)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,8 +30,7 @@ from homeward.checking.updates import check_updates
 from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves, SparseMDP
 
-DISCOUNTS = (0.5, 0.99)
-"""Discounts for which moves corrections are checked."""
+DISCOUNTS = (0.5, 0.99)  # discounts for which moves corrections are checked
 
 
 def check_belief(

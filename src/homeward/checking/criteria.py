@@ -23,8 +23,7 @@ from homeward.solvers import engine
 if TYPE_CHECKING:
     from homeward.models import Model
 
-POLICIES = 20
-"""Number of random policies whose totals are checked."""
+POLICIES = 20  # number of random policies whose totals are checked
 
 
 def check_criterion(

@@ -25,11 +25,8 @@ from homeward.arrays import BoolArray, FloatArray
 if TYPE_CHECKING:
     from homeward.errors import InvalidInputError
 
-MAX_TOLD = 10
-"""Largest number of offences that a message lists."""
-
-ROUNDING = 1e-9
-"""Largest difference of exact numbers that counts as rounding."""
+MAX_TOLD = 10  # largest number of offences that a message lists
+ROUNDING = 1e-9  # largest difference of exact numbers that counts as rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,7 @@ from homeward.checking.offences import ROUNDING, Findings, slack
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidInputError
 from homeward.models import Model, Moves
 
-MIXING_TOLERANCE = 1e-7
-"""Largest difference between the prior mean and the mixed posterior means."""
-
+MIXING_TOLERANCE = 1e-7  # largest difference between the prior mean and the mixed posterior means
 MIN_PREDICTED = 400
 """Least number of predicted observations; it is the number of drawn worlds if that is more."""
 

@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-STOPPED = 130
-"""Exit code after Ctrl-C."""
-
+STOPPED = 130  # exit code after Ctrl-C
 T = TypeVar("T")
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from homeward.paper.formulas import Formula
 
 DRAWN_AT = 0.99
-MIN_TABLE_COLUMNS = 120
-"""Minimum terminal width, in columns, of a table with sentences."""
+MIN_TABLE_COLUMNS = 120  # minimum terminal width, in columns, of a table with sentences
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
 for command in (coverage, levels, mars, safemdp, timing, toytext):

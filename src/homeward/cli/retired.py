@@ -28,8 +28,7 @@ OPTIONS = {
     ("paper", "toytext"): {"--jobs": "--workers"},
     ("paper", "mars"): {"--grounds": "--terrains"},
 }
-LAB = ("check", "bench")
-"""Commands that are now in the repository, not in the package."""
+LAB = ("check", "bench")  # commands that are now in the repository, not in the package
 
 
 def check_retired(words: Sequence[str]) -> None:

@@ -26,8 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-MAX_LINE_LETTERS = 160
-"""Maximum number of characters shown of a key and its value."""
+MAX_LINE_LETTERS = 160  # maximum number of characters shown of a key and its value
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 

@@ -23,8 +23,7 @@ from homeward.runs.config import Config, Option, checked
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-OPTION_NAMES = {"limit": "steps"}
-"""Names of options that differ from their keys, for all kinds."""
+OPTION_NAMES = {"limit": "steps"}  # names of options that differ from their keys, for all kinds
 
 ConfigFile = Annotated[
     Path | None,

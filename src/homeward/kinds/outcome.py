@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Ended, Setup
     from homeward.runs.log import Record
 
-FACTS = "summary.json"
-"""File with the facts of a finished run."""
+FACTS = "summary.json"  # file with the facts of a finished run
 
 
 def describe_bounds(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:

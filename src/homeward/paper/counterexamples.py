@@ -34,9 +34,7 @@ from homeward.models import Model, Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
 
-HOME = np.array([0])
-"""Home [1]: the first state, in which the explorer starts."""
-
+HOME = np.array([0])  # home [1]: the first state, in which the explorer starts
 DISCOUNTS = (0.99, 0.999)
 
 

@@ -32,9 +32,7 @@ from homeward.paper.tours import (
     way_back,
 )
 
-MIN_WORTH_RATIO = 2.0
-"""Smallest ratio of exploration values that counts as "much higher"."""
-
+MIN_WORTH_RATIO = 2.0  # smallest ratio of exploration values that counts as "much higher"
 PIT = HeightMap.from_text("""
     5523222
     15553d4

@@ -37,14 +37,9 @@ if TYPE_CHECKING:
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-4, 1e-2)
-ROWS, COLUMNS = 160, 240
-"""Size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m."""
-
-LIMIT = 200
-"""Maximum number of steps of a run."""
-
-FLOOR_NATS = 0.5
-"""A run ends below this gain in nats per step; a second visit of a cell gains more."""
+ROWS, COLUMNS = 160, 240  # size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m
+LIMIT = 200  # maximum number of steps of a run
+FLOOR_NATS = 0.5  # a run ends below this gain in nats per step; a second visit of a cell gains more
 
 
 def cells_of(limit: int = LIMIT) -> list[dict[str, Any]]:

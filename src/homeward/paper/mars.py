@@ -36,21 +36,11 @@ if TYPE_CHECKING:
     from homeward.kinds.rover.figure import TerrainPanel
     from homeward.kinds.rover.world import Rover
 
-ROWS, COLUMNS = 1000, 2000
-"""Size of the synthetic terrain in pixels of 1 m."""
-
-RING = 29.0
-"""Range in m of a sensor that sees the eight cells of 20 m around it."""
-
-MARKS = (1000, 3000, 6000)
-"""Numbers of steps after which nats are reported."""
-
-POINTS = 60
-"""Number of points of a run's curve of nats by steps."""
-
-NEWS_NATS = 0.05
-"""Smallest gain in nats of a step that counts as news: the floor of our explorer."""
-
+ROWS, COLUMNS = 1000, 2000  # size of the synthetic terrain in pixels of 1 m
+RING = 29.0  # range in m of a sensor that sees the eight cells of 20 m around it
+MARKS = (1000, 3000, 6000)  # numbers of steps after which nats are reported
+POINTS = 60  # number of points of a run's curve of nats by steps
+NEWS_NATS = 0.05  # smallest gain in nats of a step that counts as news: the floor of our explorer
 PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("safe", 0.98): 7680.0,
     ("safe", 0.90): 12660.0,

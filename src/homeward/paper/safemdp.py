@@ -56,56 +56,35 @@ from homeward.paper.safemdp_task import (
 
 METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
 
-RUN_LEVEL = 0.9
-"""Safety level δ of a whole run: its charges sum to at most 1 − δ."""
-
+RUN_LEVEL = 0.9  # safety level δ of a whole run: its charges sum to at most 1 − δ
 CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
 """Largest risk of a claimed move: that of two standard deviations, as in SafeMDP."""
 
 TRIP_LEVEL = 0.98
 """Probability with which a whole round trip from the start is safe, in the stricter count."""
 
-MAX_OUTING_RISK = 0.02
-"""Largest charge of a single outing."""
-
-PRICE = 400.0
-"""Metres of standard deviation that a sure failure would have to be worth."""
-
-LEAST_DEVIATION = 0.1
-"""Standard deviation in m up to which a height is well known."""
-
+MAX_OUTING_RISK = 0.02  # largest charge of a single outing
+PRICE = 400.0  # metres of standard deviation that a sure failure would have to be worth
+LEAST_DEVIATION = 0.1  # standard deviation in m up to which a height is well known
 FRONTIER_REACH = 3
 """Moves from a cell that is not well known within which measuring is worth something."""
 
-FRONTIER_EVERY = 5
-"""Measurements after which the frontier is found anew."""
-
-TRUSTED_RISK = 0.001
-"""Risk up to which a move that was charged before stays free."""
-
+FRONTIER_EVERY = 5  # measurements after which the frontier is found anew
+TRUSTED_RISK = 0.001  # risk up to which a move that was charged before stays free
 ACCURACY = 1e-6
 """Variance in m² that ours assumes of measurements, which are exact, with a fitted kernel."""
 
-FIT_NOISE = 1e-4
-"""Variance in m² of single heights that the fit of a kernel leaves unexplained."""
-
+FIT_NOISE = 1e-4  # variance in m² of single heights that the fit of a kernel leaves unexplained
 LEAST_SLOPE = 0.45
 """Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
 
 LEAST_ROUGHNESS = 0.0014
 """Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
 
-FIRST_LENGTH = 20.0
-"""Length scale in m until a kernel is fitted."""
-
-FIRST_FIT, FIT_GROWTH = 40, 1.6
-"""Measured cells at the first fit, and the factor to each next one."""
-
-GRID_ACTIONS = (3, 5, 7, 1)
-"""The task's actions as those of `grid_graph`."""
-
-ANY_DROP = 89.9
-"""Slope in degrees that stands for any drop."""
+FIRST_LENGTH = 20.0  # length scale in m until a kernel is fitted
+FIRST_FIT, FIT_GROWTH = 40, 1.6  # measured cells at the first fit, and the factor to each next one
+GRID_ACTIONS = (3, 5, 7, 1)  # the task's actions as those of `grid_graph`
+ANY_DROP = 89.9  # slope in degrees that stands for any drop
 
 
 class OurExplorer:

@@ -25,23 +25,18 @@ from homeward.paper.safemdp_task import (
     shortest_way,
 )
 
-KERNEL = Matern(100.0, 14.5, 2.5)
-"""SafeMDP's kernel."""
-
+KERNEL = Matern(100.0, 14.5, 2.5)  # safeMDP's kernel
 NOISE = 0.075**2
 """Variance in m² of the measurements that SafeMDP assumes, although they are exact."""
 
 WIDTH = 2.0
 """Standard deviations from a climb's mean to the ends of its interval."""
 
-LIPSCHITZ = 0.2
-"""SafeMDP's Lipschitz constant: largest change of an action's climb per metre."""
-
+LIPSCHITZ = 0.2  # safeMDP's Lipschitz constant: largest change of an action's climb per metre
 REFRESH_DISTANCE = 25
 """Manhattan distance from the last measured cells up to which intervals are computed again."""
 
-FIRST_REPEATS = 5
-"""How often the moves from the start are measured at first, both ends of each."""
+FIRST_REPEATS = 5  # how often the moves from the start are measured at first, both ends of each
 
 
 class Intervals:

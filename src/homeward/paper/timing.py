@@ -29,8 +29,7 @@ PAPER = {
 }
 """The paper's seconds per step, mean and standard deviation, in its order."""
 
-MAP = (50, 100)
-"""Rows and columns of the paper's map."""
+MAP = (50, 100)  # rows and columns of the paper's map
 
 
 def time_settings(

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from homeward.planning.explorer import End, Step
 
 DISCOUNT = 0.99
-MAX_STEPS = 200
-"""Largest number of steps of an exploration; all examples of the paper need fewer."""
-
+MAX_STEPS = 200  # largest number of steps of an exploration; all examples of the paper need fewer
 DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
 """The safety levels that `try_levels` tries."""
 

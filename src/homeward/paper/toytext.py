@@ -41,9 +41,7 @@ from homeward.studies.work import play
 
 DISCOUNT = 0.99
 
-MAX_RETURN_STEPS = 10_000
-"""Largest number of steps of a return at the end of a run."""
-
+MAX_RETURN_STEPS = 10_000  # largest number of steps of a return at the end of a run
 TAXI_START = 129
 """State in which a taxi starts: at 1,1, with a passenger at a corner and another as destination."""
 

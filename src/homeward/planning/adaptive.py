@@ -40,9 +40,7 @@ MAX_WORLDS = 6
 HASTE = 1e-4
 """Relative loss of value per step when a way home is chosen; its evaluation knows no such loss."""
 
-MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10
-"""Limits of value iteration when a way home is chosen."""
-
+MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10  # limits of value iteration when a way home is chosen
 MAX_DENSE = 10_000
 """Largest number of entries of a full matrix whose sweeps are faster than sparse ones."""
 

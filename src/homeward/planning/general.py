@@ -46,15 +46,9 @@ STEP_RISK = 1e-6
 MIN_RATE_SHARE = 1e-6
 """Rates below this fraction of the floor are ignored: they depend on very unlikely moves."""
 
-MAX_PRICE_ROUNDS = 50
-"""Largest number of rounds of Dinkelbach's method."""
-
-MAX_POLICY_ROUNDS = 200
-"""Largest number of rounds of policy iteration for one price."""
-
-EARNING_RECALL = 1e-6
-"""1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)."""
-
+MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
+MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
+EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
 STOP_PROBABILITY = 1e-10
 """Probability that a priced path ends at each step, so that every policy has a finite value."""
 
@@ -73,8 +67,7 @@ class Ratio(NamedTuple):
         return 0.0 if self.action < 0 else self.gain / self.steps
 
 
-NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
-"""The ratio if nothing can be gained."""
+NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)  # the ratio if nothing can be gained
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
-SOLVE_TOLERANCE = 1e-14
-"""Allowance for the rounding of a linear solve, in probability."""
+SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability
 
 
 class Returns(NamedTuple):

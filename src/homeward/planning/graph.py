@@ -30,11 +30,8 @@ from homeward.solvers.graphs import ways_to
 if TYPE_CHECKING:
     from homeward.models import Moves
 
-MIN_SUCCESS = 1e-3
-"""Smallest success probability of an attempt that a plan relies on."""
-
-EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))
-"""Mask that allows every edge."""
+MIN_SUCCESS = 1e-3  # smallest success probability of an attempt that a plan relies on
+EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))  # mask that allows every edge
 
 
 class Reach(NamedTuple):
@@ -47,8 +44,7 @@ class Reach(NamedTuple):
     pace: FloatArray  # [S, A] what an attempt costs, in steps of mean use; empty if not known
 
 
-NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))
-"""Nothing is limited."""
+NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))  # nothing is limited
 
 
 class Graph(NamedTuple):

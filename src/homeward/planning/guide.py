@@ -43,14 +43,9 @@ if TYPE_CHECKING:
 MAX_IDLE_STEPS = 20
 """Largest number of steps without news, per state of the model, before a run ends."""
 
-NATS_FLOOR = 0.05
-"""Default floor of information gain, in nats per step."""
-
-RELATIVE_FLOOR = 1e-3
-"""Default floor of other bonuses per step, as a fraction of the largest bonus."""
-
-MIN_FLOOR = 1e-300
-"""Smallest floor; it is above 0, so that a gain of 0 is never pursued."""
+NATS_FLOOR = 0.05  # default floor of information gain, in nats per step
+RELATIVE_FLOOR = 1e-3  # default floor of other bonuses per step, as a fraction of the largest bonus
+MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is never pursued
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,7 @@ from homeward.errors import InvalidFileError
 from homeward.files import json_safe
 from homeward.shared import LazyArrays, Shared
 
-MAX_FREE_SHARE = 1e-3
-"""Largest fraction of a remaining budget that a path may spend without a toll."""
+MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may spend without a toll
 
 
 class Tally(NamedTuple):

@@ -54,12 +54,8 @@ if TYPE_CHECKING:
     Edges: TypeAlias = tuple[IntArray, IntArray]
     """States [n] and actions [n]."""
 
-BUDGET_TOLERANCE = 1e-9
-"""Probability that may be spent beyond 1 − δ: an allowance for rounding."""
-
-REACH_TOLERANCE = 1e-9
-"""Allowance for rounding, relative to what is left of a limit."""
-
+BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ: an allowance for rounding
+REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
 MAX_TRUSTED_SHARE = 0.1
 """Share of what is left: up to this risk, an edge that was paid for stays free."""
 

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from homeward.planning.planner import Planner
     from homeward.worlds import World
 
-FRUITLESS = 100
-"""Infeasible plans in a row that an explorer follows although they lead nowhere new."""
-
-CHANCE_TOLERANCE = 1e-12
-"""Largest difference of two probabilities that counts as rounding."""
+FRUITLESS = 100  # infeasible plans in a row that an explorer follows although they lead nowhere new
+CHANCE_TOLERANCE = 1e-12  # largest difference of two probabilities that counts as rounding
 
 
 class PaperExplorer(Loop):

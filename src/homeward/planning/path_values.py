@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 1e-6
 """Terms are left out once γᵏ times the product of the moves' success probabilities is smaller."""
 
-MAX_MOVES = 2**22
-"""Most moves, over all terms; later terms are left out."""
+MAX_MOVES = 2**22  # most moves, over all terms; later terms are left out
 
 
 def path_values(

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from homeward.planning.held import Proposal
 
 
-UNPLANNED = "agent"
-"""`Plan.method` of an action that an agent chose without a plan."""
+UNPLANNED = "agent"  # `Plan.method` of an action that an agent chose without a plan
 
 
 class Verdict(StrEnum):

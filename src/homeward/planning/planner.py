@@ -52,14 +52,11 @@ if TYPE_CHECKING:
     from homeward.bonuses import Bonus
 
 Method = Literal["columns", "lp"]
-MIN_RECALL = 1e-9
-"""Least probability 1 − γ of a recall at a step: below that rounding would decide."""
-
+MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step: below that rounding would decide
 MAX_LP_ENTRIES = 200_000
 """State-actions up to which the occupancy LP is tried where column generation fails."""
 
-MAX_REWARD = 1e100
-"""Largest absolute reward or bonus: sums of larger ones overflow."""
+MAX_REWARD = 1e100  # largest absolute reward or bonus: sums of larger ones overflow
 
 
 @dataclass(frozen=True)

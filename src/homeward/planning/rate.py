@@ -53,21 +53,15 @@ if TYPE_CHECKING:
     from homeward.planning.ledger import Survey
     from homeward.planning.plan import Plan
 
-MIN_LEFT = 1e-300
-"""Smallest remaining budget, to avoid division by 0."""
-
+MIN_LEFT = 1e-300  # smallest remaining budget, to avoid division by 0
 SWITCH_MARGIN = 0.1
 """Another proposal replaces the current one if its rate is higher by more than this fraction."""
 
-BEAM_PRICE = 0.7
-"""Price of a step in the beam search, as a fraction of the best rate."""
-
+BEAM_PRICE = 0.7  # price of a step in the beam search, as a fraction of the best rate
 BEAM_WIDTH, BEAM_DEPTH = 24, 12
 """Width of the beam search for a view of nine cells, and its depth in steps."""
 
-TOUR_POWER = 4.0
-"""Tours divide gains by steps to this power; a high power prefers near states."""
-
+TOUR_POWER = 4.0  # tours divide gains by steps to this power; a high power prefers near states
 TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0
 """Number of tours that are compared, and their radius in steps."""
 

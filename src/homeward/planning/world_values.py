@@ -28,8 +28,7 @@ from homeward.solvers.tolerances import ROUNDING
 if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
 
-MAX_LAYERS = 10_000
-"""Most steps of a limited way home that are followed one by one."""
+MAX_LAYERS = 10_000  # most steps of a limited way home that are followed one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

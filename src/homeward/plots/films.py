@@ -17,8 +17,7 @@ from homeward.extras import need
 from homeward.files import PART, refusing
 
 FILMS = (".gif", ".mp4")
-BLOCK = 16
-"""The sides of a film are multiples of this number of pixels, as players require."""
+BLOCK = 16  # the sides of a film are multiples of this number of pixels, as players require
 
 
 def check_film(out: Path) -> None:

@@ -19,12 +19,8 @@ from homeward.replay.moment import looks_of
 from homeward.replay.replay import InterruptedReplayError, Replay
 from homeward.solvers.reach import reached
 
-MIN_SPENT = 1e-6
-"""Smallest risk whose spending is an event."""
-
-MIN_TURN = 4
-"""Cells, in rows or columns, between two targets whose change is an event."""
-
+MIN_SPENT = 1e-6  # smallest risk whose spending is an event
+MIN_TURN = 4  # cells, in rows or columns, between two targets whose change is an event
 MAX_REPEATED = 1_000_000
 """Most states × steps for which decisions are repeated to find refused actions."""
 

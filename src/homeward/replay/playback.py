@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from homeward.replay.replay import Replay
 
 FORMAT = 1
-DEFAULT_LEVEL = 0.9
-"""Level of the drawn region if the run has no level."""
-
+DEFAULT_LEVEL = 0.9  # level of the drawn region if the run has no level
 MAX_CELL_MOMENTS = 3_000_000
 MAX_MOMENTS = 600
 LEVEL_TOLERANCE = 1e-9
-THUMBNAIL_SIDE = 64
-"""Maximum rows and columns of a thumbnail."""
+THUMBNAIL_SIDE = 64  # maximum rows and columns of a thumbnail
 
 
 def level_of(replay: Replay) -> float | None:

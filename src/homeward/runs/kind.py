@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from homeward.runs.vehicle import Vehicle
 
 
-MAX_CELLS = 4_000_000
-"""Maximum number of cells of a map in a run that a page starts."""
-
-ENTRY_POINTS = "homeward.kinds"
-"""Group of the entry points that name kinds."""
+MAX_CELLS = 4_000_000  # maximum number of cells of a map in a run that a page starts
+ENTRY_POINTS = "homeward.kinds"  # group of the entry points that name kinds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,9 +36,7 @@ SYNC_SECONDS = 0.2
 MAX_LINE_BYTES = 64 << 20
 """A longer line is damaged: a line with a warm start has a few million bytes."""
 
-TIME = np.dtype("<f4")
-"""Type of a planning time."""
-
+TIME = np.dtype("<f4")  # type of a planning time
 LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
 """Status of a step of a mission that was not decided: a look without an action, an action of the
 user's own choice, and a vehicle that was moved. Looks and moved vehicles have the action −1."""

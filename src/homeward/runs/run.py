@@ -69,8 +69,7 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK, FIRST_LOOK = (
     "lock",
     "first_look.json",
 )
-REFRESH = 1.0
-"""Seconds between two updates of the manifest."""
+REFRESH = 1.0  # seconds between two updates of the manifest
 
 
 class Run:

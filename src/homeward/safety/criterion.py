@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 BYTES_PER_STATE_STEP = 12
 """Bytes per state and step of a policy with a fixed recall: for an action and a value."""
 
-MAX_POLICY_BYTES = 2**32
-"""Largest size in bytes of a policy over a fixed number of steps."""
-
-MAX_STEPS = 2**31 - 1
-"""Largest number of steps of a horizon."""
+MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps
+MAX_STEPS = 2**31 - 1  # largest number of steps of a horizon
 
 
 @dataclass(frozen=True, slots=True)

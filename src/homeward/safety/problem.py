@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from homeward.safety.criterion import Requirement
 
 
-MAX_ENUMERATED = 6
-"""Largest number of requirements of which all subsets are tested for a conflict."""
-
+MAX_ENUMERATED = 6  # largest number of requirements of which all subsets are tested for a conflict
 EPSILON = float(np.finfo(np.float64).eps)
 
 

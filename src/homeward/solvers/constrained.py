@@ -47,14 +47,10 @@ from homeward.solvers.tolerances import (
 
 PRICE_TOLERANCE = 1e-13
 """A column improves the mixture if its priced value is higher by more than this fraction."""
-CLOSE_GAP = 1e-11
-"""The search ends if the gap is below this fraction of the largest value."""
-SMALLEST_GAP = 1e-290
-"""A gap below this counts as 0, however small the values are."""
-MAX_PRICINGS = 2000
-"""Largest number of ordinary MDPs that are solved for one constrained problem."""
-BRACKET_ROUNDS = 1
-"""Rounds of policy iteration for a column that only narrows a bracket."""
+CLOSE_GAP = 1e-11  # the search ends if the gap is below this fraction of the largest value
+SMALLEST_GAP = 1e-290  # a gap below this counts as 0, however small the values are
+MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem
+BRACKET_ROUNDS = 1  # rounds of policy iteration for a column that only narrows a bracket
 HINT_FACTORS = (1.0, 2.0)
 """The first bracket is searched at the hinted multiplier times, or divided by, these factors."""
 

@@ -25,20 +25,15 @@ from homeward.arrays import FloatArray, IntArray
 if TYPE_CHECKING:
     from homeward.models import SparseMDP
 
-MIN_LEAVE = 1e-250
-"""Smallest probability of leaving a state that does not count as 0."""
-
+MIN_LEAVE = 1e-250  # smallest probability of leaving a state that does not count as 0
 MAX_DENSE_STATES = 150
 """Largest number of states for which a dense solve is faster than a sparse one."""
 
-MIN_GMRES_STATES = 1500
-"""Number of states above which GMRES may be tried before LU."""
-
+MIN_GMRES_STATES = 1500  # number of states above which GMRES may be tried before LU
 MAX_LU_BANDWIDTH = 3.0
 """Largest bandwidth, in units of √S, for which LU is faster than GMRES, as on a map."""
 
-MAX_RESIDUAL = 4e-15
-"""Largest residual of a GMRES solution, as a fraction of its largest value."""
+MAX_RESIDUAL = 4e-15  # largest residual of a GMRES solution, as a fraction of its largest value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

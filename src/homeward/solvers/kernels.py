@@ -21,12 +21,8 @@ from homeward.compiling import announce
 
 announce()
 
-SLACK = 2e-14
-"""An action is better if it adds more than this fraction of the largest value."""
-
-MAX_SWEEPS = 24
-"""Largest number of improvement sweeps in one round of policy iteration."""
-
+SLACK = 2e-14  # an action is better if it adds more than this fraction of the largest value
+MAX_SWEEPS = 24  # largest number of improvement sweeps in one round of policy iteration
 FEW = 50
 """After its limit, iteration continues for up to `FEW` rounds while at most S/`FEW` states rise."""
 

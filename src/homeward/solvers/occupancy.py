@@ -41,8 +41,7 @@ IPM_ITERATIONS = 1000
 """Largest number of iterations of the interior point method, which may not converge near γ = 1."""
 SIMPLEX_ITERATIONS = 10_000, 100
 """Largest number of iterations of the simplex method: a constant, and a number per variable."""
-MAX_CORNERS = 256
-"""Largest number of deterministic policies on the support of an LP solution."""
+MAX_CORNERS = 256  # largest number of deterministic policies on the support of an LP solution
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,10 +45,8 @@ from homeward.solvers.folding import Folded, fold, solve_folded
 from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.problems import Status
 
-GAIN_TOLERANCE = 1e-13
-"""Largest gain that counts as rounding."""
-GAP_TOLERANCE = 1e-9
-"""Largest gap of an optimal return policy."""
+GAIN_TOLERANCE = 1e-13  # largest gain that counts as rounding
+GAP_TOLERANCE = 1e-9  # largest gap of an optimal return policy
 UNIT = 32 * float(np.finfo(np.float64).eps)
 """Upper bound on the rounding error of a probability, per move."""
 ROUND_LIMIT = 1000

@@ -5,9 +5,7 @@ import numpy as np
 FEASIBILITY_TOLERANCE = 1e-9
 """Largest shortfall of a total that still meets its level, without rounding; see `met_within`."""
 
-GAP_TOLERANCE = 1e-8
-"""Largest gap of an optimal solution, as a fraction of the largest value."""
-
+GAP_TOLERANCE = 1e-8  # largest gap of an optimal solution, as a fraction of the largest value
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 """Relative rounding error of an evaluation, per step."""
 

@@ -46,9 +46,7 @@ from homeward.solvers.returns import (
     open_success,
 )
 
-VALUE_TOLERANCE = 1e-15
-"""Layers stop when no value rises by more than this."""
-
+VALUE_TOLERANCE = 1e-15  # layers stop when no value rises by more than this
 UNLIMITED_FACTOR = 2.0
 """If the limit is at least this times √S steps, a search without a limit is tried first."""
 

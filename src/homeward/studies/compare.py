@@ -29,9 +29,7 @@ AGENTS = (
 )
 """Agents that are compared unless others are named."""
 
-POINTS = 100
-"""Number of points of a run's curves by steps."""
-
+POINTS = 100  # number of points of a run's curves by steps
 COLUMNS = (
     *("agent", "promise", "runs", "unit", "gain", "gain_q1", "gain_q3", "home", "stranded"),
     *("stranded_at", "steps", "done", "ends", "cpu_ms"),

@@ -26,11 +26,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, numb
 from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Elevation, Georeference, describe_extent, to_grid, to_map
 
-FILTER_REACH = 4.0
-"""Reach of the Gaussian filter, in σ."""
-
-BAND_PIXELS = 1 << 23
-"""About how many pixels are filtered at once."""
+FILTER_REACH = 4.0  # reach of the Gaussian filter, in σ
+BAND_PIXELS = 1 << 23  # about how many pixels are filtered at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)

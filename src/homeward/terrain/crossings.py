@@ -41,16 +41,11 @@ if TYPE_CHECKING:
 COMFORTABLE = math.tan(math.radians(3.0))
 """Margin from which on a step costs no more than its length."""
 
-NARROW_COST = 3.0
-"""Additional cost of a metre without any margin, in metres."""
-
-BAND_PIXELS = 1 << 18
-"""About how many pixels a thread works on at once."""
-
+NARROW_COST = 3.0  # additional cost of a metre without any margin, in metres
+BAND_PIXELS = 1 << 18  # about how many pixels a thread works on at once
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 ACTIONS = len(STEPS)
-FIRST, LAST = 3, 6
-"""The actions E to SW, which visit every pair of neighbours once."""
+FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,11 @@ if TYPE_CHECKING:
     from homeward.terrain.elevation import Transform
     from homeward.terrain.windows import PixelWindow
 
-MAX_MAGNITUDE = 1e30
-"""Larger magnitudes are special constants of a file format, never heights."""
-
+MAX_MAGNITUDE = 1e30  # larger magnitudes are special constants of a file format, never heights
 FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
 """Usual values for missing data in files that do not declare such a value."""
 
-LABELS = (".LBL", ".lbl", ".XML", ".xml")
-"""Suffixes of a label file beside a raw raster."""
-
+LABELS = (".LBL", ".lbl", ".XML", ".xml")  # suffixes of a label file beside a raw raster
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
 """GDAL drivers that may read a file upside down."""
 
@@ -47,9 +43,7 @@ GEOGRAPHIC = "GEOGCS["
 
 MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
 
-STRIP_PIXELS = 1 << 23
-"""Approximate number of pixels that are read at once."""
-
+STRIP_PIXELS = 1 << 23  # approximate number of pixels that are read at once
 METRES = {
     name: metres
     for metres, names in {

@@ -52,11 +52,8 @@ MAX_CORNERS = 200_000
 MAX_COORDINATE = 1e15
 """Maximum magnitude of a coordinate, so that products of coordinates are finite."""
 
-QUERY_EDGES = 64
-"""Number of edges per search for crossings; it bounds the memory of the search."""
-
-MAX_DEPTH = 20
-"""Maximum depth of nested collections."""
+QUERY_EDGES = 64  # number of edges per search for crossings; it bounds the memory of the search
+MAX_DEPTH = 20  # maximum depth of nested collections
 
 
 def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:

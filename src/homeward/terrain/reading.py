@@ -46,9 +46,7 @@ from homeward.terrain.windows import MapWindow, PixelWindow, Window
 MAX_PIXELS = 400_000_000
 """Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""
 
-MAX_HEIGHT = 1e7
-"""Maximum height in metres; it admits heights above the centre of a planet."""
-
+MAX_HEIGHT = 1e7  # maximum height in metres; it admits heights above the centre of a planet
 GRID_TOLERANCE = 0.01
 """Maximum distance in pixels between the grids of two rasters that count as the same."""
 

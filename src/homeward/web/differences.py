@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SPARSE_SHARE = 0.25
-"""Share of changed cells up to which a difference is smaller than the layer."""
-
+SPARSE_SHARE = 0.25  # share of changed cells up to which a difference is smaller than the layer
 CELLS = ".cells"
 """Suffix of the array with the indices of the changed cells of a layer."""
 

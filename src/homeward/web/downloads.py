@@ -17,8 +17,7 @@ from homeward.web.transport import DOWNLOADS
 from homeward.web.uploads import name_of
 
 INTERNAL = ("config.json", "manifest.json")
-EPISODES = 2000
-"""Worlds in which a plan of the paper's algorithm is sampled."""
+EPISODES = 2000  # worlds in which a plan of the paper's algorithm is sampled
 
 
 def files_of(folder: Path) -> list[dict[str, Any]]:

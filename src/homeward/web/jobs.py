@@ -38,9 +38,7 @@ STATES = ("queued", "going", "paused", "cancelled", "refused")
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
 """The command of a process; ``-P`` prevents imports from the current folder."""
 
-SPARES = 2
-"""Maximum number of processes that wait for a run: enough for a pair."""
-
+SPARES = 2  # maximum number of processes that wait for a run: enough for a pair
 STOP_SECONDS = 15.0
 """Seconds that a process may take to stop before it is killed; its run can still be resumed."""
 
@@ -50,8 +48,7 @@ MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20
 MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
 """Attempts to continue a run that another process is writing, and seconds between attempts."""
 
-Entry = tuple[State, str | None]
-"""State of a run in the queue, and why it could not be started."""
+Entry = tuple[State, str | None]  # state of a run in the queue, and why it could not be started
 
 logger = logging.getLogger("homeward")
 

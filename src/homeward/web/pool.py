@@ -41,8 +41,7 @@ YIELD_SECONDS = 0.005  # for which a request lets a more urgent one pass
 MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-SAFE_PATH = "PYTHONSAFEPATH"
-"""Environment variable that prevents imports from the current folder."""
+SAFE_PATH = "PYTHONSAFEPATH"  # environment variable that prevents imports from the current folder
 
 _preparing = threading.Lock()  # the threads of two workers may start their processes together
 

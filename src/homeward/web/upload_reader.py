@@ -44,8 +44,7 @@ RESTRICTED = "HOMEWARD_READING"
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.upload_reader")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
-MAX_PREVIEW_SIDE = 64
-"""Maximum number of rows and of columns of a preview."""
+MAX_PREVIEW_SIDE = 64  # maximum number of rows and of columns of a preview
 
 
 def limit() -> None:

@@ -47,12 +47,8 @@ from homeward.worlds.gymnasium_world import (
     names_of,
 )
 
-MAX_STATES = 20_000
-"""Default limit of the number of states."""
-
-TRIES = 100
-"""Default number of tries of an action that draws random numbers."""
-
+MAX_STATES = 20_000  # default limit of the number of states
+TRIES = 100  # default number of tries of an action that draws random numbers
 COUNTED_STEPS = 20_000
 """Number of random actions that are counted in an environment that can't be copied."""
 

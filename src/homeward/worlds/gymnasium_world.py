@@ -19,8 +19,7 @@ from homeward.errors import ImpossibleObservationError, InvalidProblemError
 if TYPE_CHECKING:
     from homeward.worlds.gymnasium_table import GymnasiumTable
 
-Key = Any
-"""What identifies a state: hashable, such as a number or (column, row, direction)."""
+Key = Any  # what identifies a state: hashable, such as a number or (column, row, direction)
 
 
 class GymWorld:

@@ -40,11 +40,8 @@ from homeward.runs.kind import MAX_CELLS, Ended, Form, Kind, Metrics, Setup
 if TYPE_CHECKING:
     from homeward.worlds import World
 
-STEPS_PER_SQUARE = 20
-"""Default step limit, as a multiple of the number of squares."""
-
-MAX_TERMINAL_SQUARES = 60
-"""Maximum width, in squares, of a grid shown in a terminal."""
+STEPS_PER_SQUARE = 20  # default step limit, as a multiple of the number of squares
+MAX_TERMINAL_SQUARES = 60  # maximum width, in squares, of a grid shown in a terminal
 
 
 def map_of(config: GridConfig) -> HeightMap:

@@ -41,11 +41,8 @@ from homeward.kinds.reachability import can_reach_start, move_graph
 if TYPE_CHECKING:
     from homeward.models import Moves
 
-MAX_LEVELS = 9
-"""Largest number of different heights of a map: each is one digit."""
-
-STARTS = "abcdefghi"
-"""Letters of a start on height 1 to `MAX_LEVELS`."""
+MAX_LEVELS = 9  # largest number of different heights of a map: each is one digit
+STARTS = "abcdefghi"  # letters of a start on height 1 to `MAX_LEVELS`
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,7 @@ COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
 MORE_COLOURS = {6: "#9fd3d6", 7: "#e6d98c", 8: "#b9bccb", 9: "#e8b48a"}
 """Colours of further heights: turquoise, yellow, grey, orange."""
 
-PIXELS = 24
-"""Side of a square in a rendered frame, in pixels."""
+PIXELS = 24  # side of a square in a rendered frame, in pixels
 
 
 class HeightGridWorld:

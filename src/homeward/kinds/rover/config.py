@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 MARS, SAMPLE = "mars", "sample"
 """Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
 
-MARS_KEYS = ("rows", "columns", "terrain_seed")
-"""Keys of synthetic Mars alone."""
-
+MARS_KEYS = ("rows", "columns", "terrain_seed")  # keys of synthetic Mars alone
 PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
 """Defaults on the paper's ground."""
 

@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from homeward.kinds.rover.config import RoverConfig
     from homeward.terrain import Cells
 
-BLOCKS, SIDE = 24, 5
-"""Number and side, in cells, of the blocks that a kernel is fitted to."""
-
-FIT_NOISE = 1e-4
-"""Variance in m² of the heights that a kernel is fitted to."""
+BLOCKS, SIDE = 24, 5  # number and side, in cells, of the blocks that a kernel is fitted to
+FIT_NOISE = 1e-4  # variance in m² of the heights that a kernel is fitted to
 
 
 def correlated_prior(config: RoverConfig) -> CorrelatedTerrainBelief:

@@ -68,9 +68,7 @@ GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
 KEY = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
 """Style of the legend; lengths are in units of the font's size."""
 
-ROW = 0.2
-"""Height of a row of the legend, in inches."""
-
+ROW = 0.2  # height of a row of the legend, in inches
 LAYOUT = Layout(
     INK,
     left=0.62,
@@ -85,24 +83,14 @@ LAYOUT = Layout(
     words=(0.0, 0.07, 0.6),
     min_width=5.2,
 )
-PIXELS = 800
-"""A map is smoothed up to about this many pixels along its longer side."""
-
-BAND = 64
-"""Rows of a map that are coloured at a time, which saves memory."""
-
+PIXELS = 800  # a map is smoothed up to about this many pixels along its longer side
+BAND = 64  # rows of a map that are coloured at a time, which saves memory
 OBSTACLE_PIXELS = 2000
 """Obstacles are drawn with up to about twice this many pixels along the longer side."""
 
-SPARSE = 0.2
-"""Path segments per cell of the map above which they are drawn finer."""
-
-SHADE = 0.42
-"""Strength of the shading of slopes."""
-
-MAX_FRAMES = 120
-"""Maximum number of frames of a film."""
-
+SPARSE = 0.2  # path segments per cell of the map above which they are drawn finer
+SHADE = 0.42  # strength of the shading of slopes
+MAX_FRAMES = 120  # maximum number of frames of a film
 MARKS = {
     "start": ("o", 8.5, PAPER, INK, 2.0),
     "now": ("o", 7.0, INK, PAPER, 1.2),

@@ -17,15 +17,10 @@ from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
 from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
 
-ABOUT = "about.json"
-"""File beside an uploaded raster, with its shape and pixel size."""
-
-MAX_PIXELS = 16_000_000
-"""Maximum number of pixels of a synthetic terrain."""
-
+ABOUT = "about.json"  # file beside an uploaded raster, with its shape and pixel size
+MAX_PIXELS = 16_000_000  # maximum number of pixels of a synthetic terrain
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
-MAX_CORNERS = 1000
-"""Maximum total number of corners of the polygons to keep in."""
+MAX_CORNERS = 1000  # maximum total number of corners of the polygons to keep in
 
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:

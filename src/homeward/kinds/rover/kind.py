@@ -52,11 +52,8 @@ from homeward.terrain.polygons import Area, cells_inside
 if TYPE_CHECKING:
     from homeward.worlds import World
 
-SPACING = 50
-"""Steps between two recorded warm starts; a resumed run plans again from the last one."""
-
-SURE = 0.9
-"""Minimum probability of a move that counts for a landing site."""
+SPACING = 50  # steps between two recorded warm starts; a resumed run plans again from the last one
+SURE = 0.9  # minimum probability of a move that counts for a landing site
 
 
 def prior_of(config: RoverConfig) -> SlopeBelief:

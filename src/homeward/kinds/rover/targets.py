@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from homeward.kinds.rover.config import RoverConfig
     from homeward.runs.kind import Ended
 
-LOOKS = 100.0
-"""Looks at unknown ground that the first visit of a target of weight 1 is worth."""
-
+LOOKS = 100.0  # looks at unknown ground that the first visit of a target of weight 1 is worth
 WHY_NOT = {
     "closed": "its cell has no data, an obstacle, or no room for the vehicle",
     "outside": "it is outside the area to keep in",

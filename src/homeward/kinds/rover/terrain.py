@@ -53,21 +53,13 @@ CELLS = (
 )
 """The keys of a configuration that its cells depend on."""
 
-WHEELBASE = 2.0
-"""Default wheelbase in m, on pixels that are smaller."""
-
-SEEN_DEVIATION = 0.1
-"""Standard deviation in m up to which a height counts as seen."""
-
-DEFAULT_SHAPE = (1000, 2000)
-"""Rows and columns of synthetic Mars."""
-
+WHEELBASE = 2.0  # default wheelbase in m, on pixels that are smaller
+SEEN_DEVIATION = 0.1  # standard deviation in m up to which a height counts as seen
+DEFAULT_SHAPE = (1000, 2000)  # rows and columns of synthetic Mars
 MIN_DEVIATION = 1e-6
 """Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
 
-MAX_CELLS = 10_000_000
-"""Maximum number of cells of a run."""
-
+MAX_CELLS = 10_000_000  # maximum number of cells of a run
 MAX_STRETCH = 1.05
 """Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
 

@@ -26,15 +26,9 @@ from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.reachability import away_from_middle, can_reach_start
 from homeward.terrain.synthetic import draw_belief
 
-MEASURING, TERRAIN_ERROR, PRIOR = range(3)
-"""Uses of random numbers; each has its own stream."""
-
-MAX_HEIGHT = 1e5
-"""Largest absolute height in m: the limit of the environment's observation space."""
-
-PIXELS = 8
-"""Side of a cell in a rendered frame, in pixels."""
-
+MEASURING, TERRAIN_ERROR, PRIOR = range(3)  # uses of random numbers; each has its own stream
+MAX_HEIGHT = 1e5  # largest absolute height in m: the limit of the environment's observation space
+PIXELS = 8  # side of a cell in a rendered frame, in pixels
 LOW, HIGH = (94, 44, 24), (244, 214, 168)
 FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
 

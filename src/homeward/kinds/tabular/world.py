@@ -34,12 +34,9 @@ WAIT = len(DIRECTIONS)
 TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
 """Meaning of a board's letters; an explorer can start only on floor."""
 
-FALL = -100
-"""Reward of falling off the cliff."""
-
+FALL = -100  # reward of falling off the cliff
 OUTCOMES = ("ahead", "left", "right", "back")
-Prior: TypeAlias = tuple[float, float, float, float]
-"""Concentrations of the four outcomes."""
+Prior: TypeAlias = tuple[float, float, float, float]  # concentrations of the four outcomes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,9 +29,7 @@ SPOTS = {
 }
 """Positions [S, 2] of two or three states."""
 
-TICK_DISTANCE = 0.07
-"""Ticks closer to the level than this fraction of the axis are left out."""
-
+TICK_DISTANCE = 0.07  # ticks closer to the level than this fraction of the axis are left out
 OFFSETS: dict[Side, dict[str, Any]] = {
     "left": {"xytext": (-8, 0), "ha": "right", "va": "center"},
     "above": {"xytext": (-3, 7), "ha": "left", "va": "bottom"},

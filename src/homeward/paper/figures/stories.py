@@ -31,9 +31,7 @@ SERIES = {
 }
 """Colours of `Row.values`, from Okabe and Ito's colour-blind safe palette."""
 
-MAX_POLICIES = 2
-"""Largest number of policies of a story."""
-
+MAX_POLICIES = 2  # largest number of policies of a story
 HOME_FILL, LOST_FILL, OTHER_FILL = "#CFE5F5", "#E3E3E3", "#FFFFFF"
 
 PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
