@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 DISCOUNT = 0.999
 HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98  # levels of the three criteria
 WITHIN_STEPS = 40  # maximum number of steps to return home; the map is wider
-MARGIN = 0.2
-"""Width of the border outside the set, as a fraction of the height and width of the map."""
+MARGIN = 0.2  # width of the border outside the set, as a fraction of the map's sides
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,15 +59,11 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 ROVER_DELTAS = (0.9,)
 SHORT_SIGHTED = Sensor(range=200.0)
-BINDING_TOLERANCE = 1e-6
-"""Maximum difference between the corrected bound and δ of a plan that δ binds."""
-
+BINDING_TOLERANCE = 1e-6  # largest corrected bound − δ of a plan that δ binds
 OUTSETS_PER_PLAN = 20  # maximum number of outsets per required plan
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10  # number of steps of a rover before the tested plan
-NOISY = Sensor(range=RING, noise=0.1)
-"""A sensor after which moves still tell something about heights."""
-
+NOISY = Sensor(range=RING, noise=0.1)  # moves still tell something about heights after it
 RUN_BELIEFS = ("independent", "correlated", "unmapped")
 RUN_RULES = ("end", "doubtful")
 RUN_STEPS = 45  # largest number of steps of a run

@@ -33,8 +33,7 @@ from lab.check.referee import AnswerVerdict, enumerate_exactly, judge_by_any, ju
 Levels = Literal["between", "sure", "slack", "barely", "beyond"]
 Answer = TypeVar("Answer")
 
-MAX_ENUMERATED_POLICIES = 250
-"""Maximum number of deterministic policies of a problem that is solved exactly."""
+MAX_ENUMERATED_POLICIES = 250  # most policies of a problem that is solved exactly
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ STEP = 0.23  # distance between two places that are checked, in pixels
 TOLERANCE = 1e-6  # largest excess of a slope over its limit, as a tangent, that counts as rounding
 
 
-LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}
-"""Steepest slopes up, down and aside in degrees of the vehicle that is checked."""
+LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}  # degrees up, down and aside of the vehicle
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,7 @@ COMMANDS = {
 """The runs that are interrupted."""
 
 PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")  # phases of successive tries
-COMPILING_SECONDS = 30.0
-"""Time in s after the creation of a run within which the moments of `compiling` lie."""
-
+COMPILING_SECONDS = 30.0  # after the start of a run, for the moments of `compiling`
 REPEATS = 10  # largest number of repetitions of a try whose process ended by itself
 LOG, CREATED = "steps.jsonl", "manifest.json"
 STOPPED = 130

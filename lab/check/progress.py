@@ -46,9 +46,7 @@ WINDOW = 200  # maximum number of consecutive steps without news
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
 RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)  # ranges of the sensor, in cells
-SHORT = 1.5
-"""Maximum sensor range, in cells, at which moves often fail; such sensors get more worlds."""
-
+SHORT = 1.5  # sensor range in cells at which moves often fail; it gets more worlds
 SIDE = 12
 """Cells along each side of terrain; a run can explore all of it within `LIMIT`. Grids have twice
 as many squares along each side."""

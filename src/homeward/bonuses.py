@@ -24,11 +24,8 @@ from homeward.errors import InvalidProblemError
 if TYPE_CHECKING:
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
-MAX_DIRECT_CELLS = 32
-"""Largest number of cells in range for which a direct sum is faster than a Fourier transform."""
-
-MAX_VIEW_CELLS = 121
-"""Largest number of cells that a planned look covers: the nearest ones in range of the sensor."""
+MAX_DIRECT_CELLS = 32  # most cells in range for which a direct sum is faster than an FFT
+MAX_VIEW_CELLS = 121  # most cells that a planned look covers: the nearest ones in range
 
 
 class Bonus(Protocol):

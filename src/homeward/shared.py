@@ -190,5 +190,4 @@ class Shared:
         return Shared, (self.read().copy(),)
 
 
-ALONE = Shared(np.empty(0))._holders()
-"""What `_holders` returns if nobody holds an array that was read."""
+ALONE = Shared(np.empty(0))._holders()  # what `_holders` returns if nobody holds an array

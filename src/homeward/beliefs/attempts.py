@@ -25,18 +25,10 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
-SURE = 2.0**-80
-"""Largest probability of the opposite outcome for which an outcome is not informative."""
-
-WIDTHS = (4.0, 8.0, 16.0, 32.0)
-"""Half-widths, in standard deviations, of the intervals from which `witness` starts."""
-
-MAX_BATCH = 2**16
-"""Largest batch of samples of a component; if all are rejected, `draw` uses Gibbs sampling."""
-
-GIBBS_SWEEPS = 64
-"""Gibbs sweeps over a component whose outcomes are too unlikely for rejection sampling."""
-
+SURE = 2.0**-80  # an outcome is not informative if its opposite is at most this likely
+WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in deviations, from which `witness` starts
+MAX_BATCH = 2**16  # largest batch of samples; if all are rejected, `draw` uses Gibbs sampling
+GIBBS_SWEEPS = 64  # sweeps over a component whose outcomes are too unlikely for rejection
 MAX_RESTARTS = 64
 """Largest number of times that `draw` starts again after an almost certain outcome is violated."""
 

@@ -36,18 +36,10 @@ from homeward.errors import InvalidBeliefError
 from homeward.threads import one_thread
 
 SMOOTHNESSES = (1.5, 2.5)  # smoothness ν of the Matérn kernels that have a closed form here
-LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Length scales, in cells, from which a fit starts."""
-
-NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)
-"""Ratios of noise variance to height variance from which a fit starts."""
-
-LEAST_NOISE_RATIO = 1e-9
-"""Smallest ratio of noise variance to height variance; it keeps the matrices invertible."""
-
-IMPOSSIBLE = 1e300
-"""Loss of a kernel under which the heights are impossible; the search needs a finite one."""
-
+LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # length scales from which a fit starts
+NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)  # noise variances / height variance where a fit starts
+LEAST_NOISE_RATIO = 1e-9  # noise variance / height variance; keeps matrices invertible
+IMPOSSIBLE = 1e300  # loss of a kernel under which the heights are impossible; finite for the search
 MAX_FIT_CELLS = 600  # most measured cells that a fit uses, spread evenly over those given
 EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
 OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO

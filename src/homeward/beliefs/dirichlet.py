@@ -32,9 +32,7 @@ from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import SparseMDP
 
-MAX_CONCENTRATION = 1e150
-"""Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""
-
+MAX_CONCENTRATION = 1e150  # largest sum of a kind's concentrations
 END = -1  # value in `outcomes` instead of a state: the outcome ends the process
 
 

@@ -72,25 +72,13 @@ from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
-ROUNDING = 2.0**-44
-"""Allowance for rounding in a variance, as a fraction of the largest prior variance."""
-
-JITTER = 2.0**-36
-"""Fraction of the largest prior variance added to the diagonal before heights are drawn."""
-
-DOUBTFUL = 2.0**-20
-"""Probability of the opposite outcome from which an attempted move enters the box."""
-
-BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
-"""Widths of the intervals, in standard deviations, that are tried for the box."""
-
+ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the largest prior one
+JITTER = 2.0**-36  # added to the diagonal before a draw, relative to the largest prior variance
+DOUBTFUL = 2.0**-20  # probability of the opposite from which an attempted move enters the box
+BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # interval widths, in deviations, that are tried for the box
 BLOCK = 256  # columns that are stored together
-FOLD = 4.0
-"""Factor by which waiting measurements reduce the variance of a height when they are taken in."""
-
-MAX_CELLS = 10_000
-"""Most cells: each measured cell has a column [S], so memory grows with the square."""
-
+FOLD = 4.0  # factor on a height's variance at which waiting measurements are taken in
+MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square
 MAX_JUDGED = 1500  # most cells by which a kernel is judged
 MAX_DRAWS = 4096  # most draws of heights until one agrees with every attempted move
 

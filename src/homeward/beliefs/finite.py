@@ -45,11 +45,8 @@ if TYPE_CHECKING:
 EPSILON = float(np.finfo(np.float64).eps)
 
 Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # what a finite belief learns from
-LEAST_WEIGHT = 1e-250
-"""Least weight of a world that observations leave possible: no product of chances gets to 0."""
-
-ROW_TOLERANCE = 1e-9
-"""Largest difference between an entry of a world's row and of an observed row that agree."""
+LEAST_WEIGHT = 1e-250  # least weight of a possible world: no product of chances gets to 0
+ROW_TOLERANCE = 1e-9  # largest difference between the entries of rows that agree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

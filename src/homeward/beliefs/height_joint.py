@@ -40,11 +40,8 @@ FINEST, COARSEST = 512, 32
 BINS_PER_RATIO = 8  # bins per standard deviation of the best known cell below
 NEGLIGIBLE = 1e-8  # risk of a move up to which it is subtracted instead of integrated
 ROUNDING = 2.0**-36  # rounding of a probability for each cell: the sums and places of its bins
-CANCELLED = 2.0**-40
-"""Rounding of a sum over bins, as a fraction of it, where a difference of sums is taken."""
-
-NUDGE = 2.0**-47
-"""Relative rounding of the end of a window, as a fraction of the lengths that add up to it."""
+CANCELLED = 2.0**-40  # relative rounding of a sum over bins in a difference of sums
+NUDGE = 2.0**-47  # rounding of the end of a window, relative to the lengths that add up to it
 
 
 class Bins(NamedTuple):

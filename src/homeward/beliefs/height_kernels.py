@@ -30,9 +30,7 @@ FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
-TILE = 256
-"""Cells per tile of a sum over the map; only the tiles with measured cells are summed again."""
-
+TILE = 256  # cells per tile of a sum over the map; only changed tiles are summed again
 ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
 """Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
 subtracting erfc(far) from erfc(near) changes nothing."""

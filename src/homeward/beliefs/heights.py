@@ -37,13 +37,9 @@ from homeward.shared import LazyArrays, Shared
 if TYPE_CHECKING:
     from homeward.models import Moves
 
-SHARP = 0.01
-"""Standard deviation in m up to which a height counts as known, as in the paper's figure."""
-
+SHARP = 0.01  # deviation in m up to which a height counts as known, as in the paper's figure
 PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
-REFRESH_SHARE = 0.25
-"""Largest share of measured cells for which only their moves are computed again."""
-
+REFRESH_SHARE = 0.25  # largest share of measured cells whose moves alone are computed again
 SHARED = ("height", "variance", "looked")
 """Fields of a `TerrainBelief` whose arrays are shared with other beliefs."""
 

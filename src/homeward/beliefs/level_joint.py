@@ -15,9 +15,7 @@ from numba import njit
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
 
-MAX_TABLE = 2**14
-"""Largest table of combined heights; a set that needs a larger one is not evaluated."""
-
+MAX_TABLE = 2**14  # largest table of combined heights; larger sets are not evaluated
 ROUNDING = 2.0**-46  # rounding of a probability for each square: some sixty roundings of 2**−52
 
 

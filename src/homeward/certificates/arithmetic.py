@@ -43,11 +43,8 @@ from homeward.certificates.return_bounds import return_bounds
 if TYPE_CHECKING:
     from homeward.certificates.stored_plan import StoredPlan
 
-ROUNDING = 1e-14
-"""Rounding error of a value, as a fraction of the largest value that a plan could have."""
-
-ANYWHERE_ROUNDING = 1e-25
-"""Additional rounding error, as a fraction of that value if all states were reachable."""
+ROUNDING = 1e-14  # rounding error of a value, relative to the largest possible value
+ANYWHERE_ROUNDING = 1e-25  # the same, relative to that value if all states were reachable
 
 
 class Recomputed:

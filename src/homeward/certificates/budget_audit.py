@@ -40,8 +40,7 @@ from homeward.models import Moves
 
 BUDGET_TOLERANCE = 1e-9  # largest amount by which the spent risk may exceed 1 − δ
 SUM_TOLERANCE = 1e-12  # largest relative error of a sum
-MAX_REASONS = 5
-"""Largest number of reasons that are listed per home; further reasons are only counted."""
+MAX_REASONS = 5  # most reasons that are listed per home; others are only counted
 
 Edge = tuple[int, int]  # a state and an action
 

@@ -37,16 +37,10 @@ if TYPE_CHECKING:
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
-EXACT_TOLERANCE = 1e-9
-"""Largest amount, in units of a claim, by which a claim may exceed the true value."""
-
-LEVEL_TOLERANCE = 1e-9
-"""Largest amount, in units of a claim, by which an optimal plan's bound may miss its level."""
-
+EXACT_TOLERANCE = 1e-9  # in units of a claim, how much it may exceed the true value
+LEVEL_TOLERANCE = 1e-9  # in units of a claim, how much an optimal bound may miss its level
 STEP_ROUNDING = 1e-14  # relative rounding error for each expected step of a plan
-GAP_TOLERANCE = 2e-6
-"""Largest gap of an optimal plan, as a fraction of the largest value that a plan could have."""
-
+GAP_TOLERANCE = 2e-6  # largest gap of an optimal plan, relative to the largest possible value
 MIN_SHORTFALL = 5e-10
 """Least total shortfall of all levels that proves a problem infeasible.
 

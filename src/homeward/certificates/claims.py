@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from homeward.beliefs.corrections import Correction
     from homeward.solvers import Status
 
-CLAIM_TOLERANCE = 1e-7
-"""Largest difference, in units of a claim, between a claimed and a recomputed number."""
+CLAIM_TOLERANCE = 1e-7  # in units of a claim, how much a recomputed number may differ
 
 
 class ActionEvidence(NamedTuple):

@@ -37,14 +37,9 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 2**20  # largest table of heights
 MIN_RISK = 1e-8  # risk of a move on terrain up to which it is subtracted instead of integrated
 INTEGRATION_ERROR = 5e-10  # largest error of an integral; it counts in favour of what is checked
-SURE = 2.0**-80
-"""Probability of the opposite outcome up to which an attempt tells nothing about heights."""
-
-MIN_WEIGHT = 1e-12
-"""Terms of a path are left out once γᵏ times the product of its success probabilities is less."""
-
-MAX_DEVIATIONS = 9.0
-"""Tails of normal distributions beyond so many standard deviations are left out."""
+SURE = 2.0**-80  # an attempt tells nothing if its opposite is at most this likely
+MIN_WEIGHT = 1e-12  # a path is cut once γᵏ times its success probabilities is less
+MAX_DEVIATIONS = 9.0  # tails of normal distributions beyond this are left out
 
 Edge = tuple[int, int]  # a state and an action
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from homeward.certificates.stored_plan import Part, StoredPlan
     from homeward.safety import OwnCriterion
 
-MAX_OWN_WORLDS = 2000
-"""Largest number of drawn worlds in which a user-defined criterion is evaluated."""
-
+MAX_OWN_WORLDS = 2000  # most drawn worlds in which a user's criterion is evaluated
 VALUE_TOLERANCE = 1e-7  # largest error of a value, as a fraction of the unit of its criterion
 NOTE = "not checked: the exploration value, as the plan has criteria of its user's own"
 

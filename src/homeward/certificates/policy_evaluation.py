@@ -28,8 +28,7 @@ GAIN_TOLERANCE = 1e-14  # largest gain that counts as rounding, as a fraction of
 MAX_ROUNDS = 10_000  # largest number of rounds of policy iteration
 UNIT_ROUNDOFF = 2.0**-53
 
-OPERATIONS = 16
-"""Number of floating-point operations per action value, in addition to one per next state."""
+OPERATIONS = 16  # floating-point operations per action value, besides one per next state
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,15 +25,10 @@ if TYPE_CHECKING:
     from homeward.certificates.mean_model import MeanModel
 
 GAIN_TOLERANCE = 1e-14  # largest gain of an action that counts as rounding
-MOVE_ROUNDING = 2.0**-49
-"""Upper bound on the rounding error of a return probability, per expected move."""
-
-STEADY_TOLERANCE = 1e-16
-"""If one step changes no value by more than this, the remaining steps of a stage are skipped."""
-
+MOVE_ROUNDING = 2.0**-49  # rounding error of a return probability per expected move
+STEADY_TOLERANCE = 1e-16  # a stage ends early if a step changes no value by more
 MAX_LAYERS = 100_000  # largest number of steps of a limited return that are computed
-MIN_MOVE_PROBABILITY = 1e-250
-"""The best return policy uses no action that leaves its state with a smaller probability."""
+MIN_MOVE_PROBABILITY = 1e-250  # the best return policy uses no less likely move
 
 
 def return_bounds(

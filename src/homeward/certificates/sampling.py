@@ -65,8 +65,7 @@ Sums of earnings and of their squares have two rows: cut episodes count with the
 earnings in the first row, and with the greatest in the second.
 """
 
-POOL_START_SECONDS = 6.0
-"""Processes are started if they save more than this time, about the time that starting takes."""
+POOL_START_SECONDS = 6.0  # processes are started if they save more than this
 
 
 @dataclass(frozen=True, slots=True)

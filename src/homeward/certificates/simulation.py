@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 Rows = tuple[IntArray, IntArray, FloatArray]
 
-ENDED, CUT = -1, -2
-"""Codes instead of a state: the process has ended, or the walk was cut at its limit."""
-
+ENDED, CUT = -1, -2  # codes instead of a state: the process ended; the walk was cut
 LOST, HOME, LONG = 0, 1, 2  # outcomes of a walk back: did not reach home, reached home, or was cut
 
 

@@ -14,8 +14,7 @@ from homeward.models import Model, Moves
 if TYPE_CHECKING:
     from homeward.checking.offences import Findings
 
-MAX_NUMBERS = 20_000_000
-"""Largest number of drawn probabilities that are kept; fewer worlds are drawn if they are large."""
+MAX_NUMBERS = 20_000_000  # most drawn probabilities that are kept; they limit the worlds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,11 +27,8 @@ from homeward.errors import HomewardError, ImpossibleObservationError, InvalidIn
 from homeward.models import Model, Moves
 
 MIXING_TOLERANCE = 1e-7  # largest difference between the prior mean and the mixed posterior means
-MIN_PREDICTED = 400
-"""Least number of predicted observations; it is the number of drawn worlds if that is more."""
-
-MAX_PAIRS = 12
-"""Largest number of state-actions whose updates are checked: those with the most doubt."""
+MIN_PREDICTED = 400  # least number of predictions; the number of drawn worlds if that is more
+MAX_PAIRS = 12  # most state-actions whose updates are checked: the most doubtful ones
 
 
 def check_updates(

@@ -31,8 +31,7 @@ from homeward.safety import (
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray
 
-Algorithm = Literal["rate", "paper"]
-"""Most gain per step with one level for the whole run, or the paper's Algorithm 1."""
+Algorithm = Literal["rate", "paper"]  # one level for the whole run, or the paper's Algorithm 1
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]

@@ -26,9 +26,7 @@ from homeward.errors import InvalidBeliefError, InvalidFileError, InvalidInputEr
 from homeward.files import refusing
 from homeward.models import Moves
 
-START, HOME = 0, 1
-"""The states S and D; the literal i of clause c (both from 0) is state 2 + 3c + i."""
-
+START, HOME = 0, 1  # states S and D; literal i of clause c (both from 0) is state 2 + 3c + i
 ACTIONS = ("first", "second", "third", "stay")
 STAY = 3
 MAX_VARIABLES = 16

@@ -57,27 +57,17 @@ from homeward.paper.safemdp_task import (
 METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
 
 RUN_LEVEL = 0.9  # safety level δ of a whole run: its charges sum to at most 1 − δ
-CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
-"""Largest risk of a claimed move: that of two standard deviations, as in SafeMDP."""
-
-TRIP_LEVEL = 0.98
-"""Probability with which a whole round trip from the start is safe, in the stricter count."""
-
+CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))  # of a claimed move: two deviations, as in SafeMDP
+TRIP_LEVEL = 0.98  # probability that a round trip is safe, in the stricter count
 MAX_OUTING_RISK = 0.02  # largest charge of a single outing
 PRICE = 400.0  # metres of standard deviation that a sure failure would have to be worth
 LEAST_DEVIATION = 0.1  # standard deviation in m up to which a height is well known
-FRONTIER_REACH = 3
-"""Moves from a cell that is not well known within which measuring is worth something."""
-
+FRONTIER_REACH = 3  # moves from ill-known cells within which measuring is worth something
 FRONTIER_EVERY = 5  # measurements after which the frontier is found anew
 TRUSTED_RISK = 0.001  # risk up to which a move that was charged before stays free
-ACCURACY = 1e-6
-"""Variance in m² that ours assumes of measurements, which are exact, with a fitted kernel."""
-
+ACCURACY = 1e-6  # variance in m² that ours assumes of exact measurements, with a fitted kernel
 FIT_NOISE = 1e-4  # variance in m² of single heights that the fit of a kernel leaves unexplained
-LEAST_SLOPE = 0.45
-"""Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
-
+LEAST_SLOPE = 0.45  # least deviation in m of a climb over 1 m: a tenth of moves are unsafe
 LEAST_ROUGHNESS = 0.0014
 """Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
 

@@ -33,9 +33,7 @@ WIDTH = 2.0
 """Standard deviations from a climb's mean to the ends of its interval."""
 
 LIPSCHITZ = 0.2  # safeMDP's Lipschitz constant: largest change of an action's climb per metre
-REFRESH_DISTANCE = 25
-"""Manhattan distance from the last measured cells up to which intervals are computed again."""
-
+REFRESH_DISTANCE = 25  # Manhattan distance from new cells at which intervals are computed
 FIRST_REPEATS = 5  # how often the moves from the start are measured at first, both ends of each
 
 

@@ -28,9 +28,7 @@ STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 """Rows down and columns right of each action."""
 
 CLAIM_LIMIT = math.tan(math.radians(25.0))  # largest rise in m of a move that SafeMDP calls safe
-UNSAFE_LIMIT = math.tan(math.radians(30.0))
-"""Rise in m beyond which a move that was taken counts as unsafe."""
-
+UNSAFE_LIMIT = math.tan(math.radians(30.0))  # rise in m beyond which a move counts as unsafe
 MARGIN = 0.15  # how much less, in m, the moves of T climb than `CLAIM_LIMIT`
 START = (60, 61)  # row and column of SafeMDP's start
 MEASUREMENTS = 525  # measurements of a run

@@ -27,9 +27,7 @@ from homeward.paper.formulas import HOME, START, Formula, belief_from, random_fo
 if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
 
-CLAUSES_PER_VARIABLE = 4.26
-"""Ratio at which random formulas change from mostly satisfiable to mostly unsatisfiable."""
-
+CLAUSES_PER_VARIABLE = 4.26  # the ratio at which half of random formulas are satisfiable
 SIZES = (6, 7, 8, 9, 10, 11)
 SOLVER = "cadical153"
 

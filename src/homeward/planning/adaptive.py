@@ -34,18 +34,11 @@ from homeward.solvers.folding import missing_mass
 if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
 
-MAX_WORLDS = 6
-"""Largest number of worlds for which a way home adapts: it may have 2**MAX_WORLDS − 1 policies."""
-
-HASTE = 1e-4
-"""Relative loss of value per step when a way home is chosen; its evaluation knows no such loss."""
-
+MAX_WORLDS = 6  # most worlds for which a way home adapts: it may have 2**n − 1 policies
+HASTE = 1e-4  # loss of value per step when a way home is chosen, not when it is evaluated
 MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10  # limits of value iteration when a way home is chosen
-MAX_DENSE = 10_000
-"""Largest number of entries of a full matrix whose sweeps are faster than sparse ones."""
-
-LEAST_LINK = 2.0**-53
-"""Transitions less likely than this can't be told from 0 by a linear solve, and are ignored."""
+MAX_DENSE = 10_000  # most entries of a full matrix whose sweeps are faster than sparse ones
+LEAST_LINK = 2.0**-53  # less likely transitions can't be told from 0 by a linear solve
 
 
 def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> IntArray:

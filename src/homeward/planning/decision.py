@@ -30,8 +30,7 @@ from homeward.solvers import ConstrainedSolution, HorizonProblem, Problem, Statu
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import ROUNDING, met_within
 
-WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the total of the largest reward in reach is worthless."""
+WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest reward's total
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,17 +40,12 @@ if TYPE_CHECKING:
     from homeward.planning.guide import Task
     from homeward.planning.plan import Plan
 
-STEP_RISK = 1e-6
-"""Cost of a step without risk if risk is the cost, as a fraction of the remaining budget."""
-
-MIN_RATE_SHARE = 1e-6
-"""Rates below this fraction of the floor are ignored: they depend on very unlikely moves."""
-
+STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
+MIN_RATE_SHARE = 1e-6  # lower fractions of the floor depend on very unlikely moves
 MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
 MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
 EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
-STOP_PROBABILITY = 1e-10
-"""Probability that a priced path ends at each step, so that every policy has a finite value."""
+STOP_PROBABILITY = 1e-10  # a priced path ends at each step: every value is finite
 
 
 class Ratio(NamedTuple):

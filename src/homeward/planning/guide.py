@@ -40,9 +40,7 @@ from homeward.words import Remainder
 if TYPE_CHECKING:
     from homeward.planning.pursuit import Limit
 
-MAX_IDLE_STEPS = 20
-"""Largest number of steps without news, per state of the model, before a run ends."""
-
+MAX_IDLE_STEPS = 20  # most steps without news, per state of the model, before a run ends
 NATS_FLOOR = 0.05  # default floor of information gain, in nats per step
 RELATIVE_FLOOR = 1e-3  # default floor of other bonuses per step, as a fraction of the largest bonus
 MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is never pursued

@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from homeward.planning.held import Account
     from homeward.shared import Shared
 
-MAX_CHANGED_SHARE = 0.05
-"""Largest share of changed edges for which ways are repaired instead of searched again."""
-
-MAX_PARTS = 64
-"""Number of lists of waiting states from which they are merged, so that each has every state once.
-"""
-
+MAX_CHANGED_SHARE = 0.05  # share of changed edges up to which ways are repaired
+MAX_PARTS = 64  # lists of waiting states from which they are merged into one
 NO_STATES: IntArray = np.empty(0, np.int64)
 NOTHING_WAITS = Waiting(np.empty(0), np.empty(0), NO_STATES)
 

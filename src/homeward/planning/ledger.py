@@ -56,8 +56,7 @@ if TYPE_CHECKING:
 
 BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ: an allowance for rounding
 REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
-MAX_TRUSTED_SHARE = 0.1
-"""Share of what is left: up to this risk, an edge that was paid for stays free."""
+MAX_TRUSTED_SHARE = 0.1  # share of the budget up to which a paid edge's risk is free
 
 
 class Ways(NamedTuple):

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
 
-MIN_WEIGHT = 1e-6
-"""Terms are left out once γᵏ times the product of the moves' success probabilities is smaller."""
-
+MIN_WEIGHT = 1e-6  # a path is cut once γᵏ times its success probabilities is smaller
 MAX_MOVES = 2**22  # most moves, over all terms; later terms are left out
 
 

@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
 Method = Literal["columns", "lp"]
 MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step: below that rounding would decide
-MAX_LP_ENTRIES = 200_000
-"""State-actions up to which the occupancy LP is tried where column generation fails."""
-
+MAX_LP_ENTRIES = 200_000  # state-actions up to which an LP is tried if columns fail
 MAX_REWARD = 1e100  # largest absolute reward or bonus: sums of larger ones overflow
 
 

@@ -45,17 +45,14 @@ if TYPE_CHECKING:
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 """λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
 
-PLAN_WORLDS = 200
-"""Number of worlds by which an action is chosen; what it costs is estimated in other worlds."""
-
+PLAN_WORLDS = 200  # worlds by which an action is chosen; its cost is estimated in others
 CHUNK = 500  # largest number of worlds that are evaluated at once
 ROW_ROUNDING = 1e-12  # a row that lacks no more than this to 1 does not end the process
 LEAST_CHARGE = 1e-13  # a planned charge up to this is rounding
 MIN_LOT, LOT_SHARE = 0.05, 0.95
 """Least probability of a random step, and the share of what is left that it spends on average."""
 
-PLANNING, FRESH, LOT = range(3)
-"""Streams of random numbers: to choose, to estimate, and to draw lots."""
+PLANNING, FRESH, LOT = range(3)  # random numbers: to choose, to estimate, to draw lots
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from homeward.solvers.reach import reached
 
 MIN_SPENT = 1e-6  # smallest risk whose spending is an event
 MIN_TURN = 4  # cells, in rows or columns, between two targets whose change is an event
-MAX_REPEATED = 1_000_000
-"""Most states × steps for which decisions are repeated to find refused actions."""
+MAX_REPEATED = 1_000_000  # most states × steps for which decisions are repeated
 
 
 class Event(NamedTuple):

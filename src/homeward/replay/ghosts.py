@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
 
 GHOSTS, MIN_GHOSTS = 100, 10
-MAX_DRAWN_CELLS = 20_000_000
-"""Most cells of all drawn worlds together; on large maps fewer worlds are drawn."""
+MAX_DRAWN_CELLS = 20_000_000  # most cells of all drawn worlds; large maps get fewer worlds
 
 
 def ghosts_of(moment: Moment, cell: int, seed: int, check: Callable[[], None]) -> dict[str, Any]:

@@ -41,8 +41,7 @@ def _known_agent(name: str | None) -> str | None:
     return name
 
 
-Named = Callable[[str], str]
-"""A function from a key to its name in messages: the key itself, or the option that sets it."""
+Named = Callable[[str], str]  # from a key to its name in messages: itself, or its option
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from filelock import FileLock, Timeout
 from homeward.errors import HomewardError
 from homeward.files import refusing
 
-LOCK_TIMEOUT = 0.5
-"""Seconds to wait for a lock: longer than `is_held` holds it, too short for people to notice."""
+LOCK_TIMEOUT = 0.5  # seconds: longer than `is_held` holds it, too short for people to notice
 
 
 class BusyError(HomewardError):

@@ -33,9 +33,7 @@ from homeward.files import json_safe, refusing
 
 SYNC_SECONDS = 0.2
 
-MAX_LINE_BYTES = 64 << 20
-"""A longer line is damaged: a line with a warm start has a few million bytes."""
-
+MAX_LINE_BYTES = 64 << 20  # a longer line is damaged; a warm start has a few million bytes
 TIME = np.dtype("<f4")  # type of a planning time
 LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
 """Status of a step of a mission that was not decided: a look without an action, an action of the

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
     from homeward.runs.kind import Kind
 
-ROOM = 65_536
-"""Maximum bytes of warm starts per step, on average; larger ones are recorded less often."""
+ROOM = 65_536  # most bytes of warm starts per step, on average; larger ones come less often
 
 
 def start_from(explorer: Loop, warm_start: WarmStart) -> None:

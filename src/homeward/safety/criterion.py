@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from homeward.beliefs.corrections import Corrections
     from homeward.models import Model
 
-BYTES_PER_STATE_STEP = 12
-"""Bytes per state and step of a policy with a fixed recall: for an action and a value."""
-
+BYTES_PER_STATE_STEP = 12  # of a policy with a fixed recall: an action and a value
 MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps
 MAX_STEPS = 2**31 - 1  # largest number of steps of a horizon
 

@@ -45,8 +45,7 @@ from homeward.solvers.tolerances import (
     met_within,
 )
 
-PRICE_TOLERANCE = 1e-13
-"""A column improves the mixture if its priced value is higher by more than this fraction."""
+PRICE_TOLERANCE = 1e-13  # a column improves the mixture if it is worth more by this fraction
 CLOSE_GAP = 1e-11  # the search ends if the gap is below this fraction of the largest value
 SMALLEST_GAP = 1e-290  # a gap below this counts as 0, however small the values are
 MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem

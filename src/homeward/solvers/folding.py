@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from homeward.models import SparseMDP
 
 MIN_LEAVE = 1e-250  # smallest probability of leaving a state that does not count as 0
-MAX_DENSE_STATES = 150
-"""Largest number of states for which a dense solve is faster than a sparse one."""
-
+MAX_DENSE_STATES = 150  # most states for which a dense solve is faster than a sparse one
 MIN_GMRES_STATES = 1500  # number of states above which GMRES may be tried before LU
-MAX_LU_BANDWIDTH = 3.0
-"""Largest bandwidth, in units of √S, for which LU is faster than GMRES, as on a map."""
-
+MAX_LU_BANDWIDTH = 3.0  # in √S, up to which LU is faster than GMRES, as on a map
 MAX_RESIDUAL = 4e-15  # largest residual of a GMRES solution, as a fraction of its largest value
 
 

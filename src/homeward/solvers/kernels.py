@@ -23,8 +23,7 @@ announce()
 
 SLACK = 2e-14  # an action is better if it adds more than this fraction of the largest value
 MAX_SWEEPS = 24  # largest number of improvement sweeps in one round of policy iteration
-FEW = 50
-"""After its limit, iteration continues for up to `FEW` rounds while at most S/`FEW` states rise."""
+FEW = 50  # after its limit, iteration goes on for `FEW` rounds while at most S/`FEW` states rise
 
 
 class MoveProblem(NamedTuple):

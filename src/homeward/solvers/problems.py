@@ -19,8 +19,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import kernels
 
-LARGEST_TOTAL = 1e290
-"""Upper limit of the absolute value of a total, so that no sum of totals overflows."""
+LARGEST_TOTAL = 1e290  # limit of the size of a total, so that no sum of totals overflows
 
 
 class Status(StrEnum):

@@ -17,8 +17,7 @@ from numba import njit
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.models import Model, Moves
 
-LARGE_FRACTION = 0.1
-"""If a reachable reward is at least this fraction of the largest, the objective is not changed."""
+LARGE_FRACTION = 0.1  # if so much of the largest reward is in reach, nothing is changed
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:

@@ -47,12 +47,10 @@ from homeward.solvers.problems import Status
 
 GAIN_TOLERANCE = 1e-13  # largest gain that counts as rounding
 GAP_TOLERANCE = 1e-9  # largest gap of an optimal return policy
-UNIT = 32 * float(np.finfo(np.float64).eps)
-"""Upper bound on the rounding error of a probability, per move."""
+UNIT = 32 * float(np.finfo(np.float64).eps)  # bound on a probability's rounding error, per move
 ROUND_LIMIT = 1000
 
-GIVE_UP = -1
-"""Entry of a return policy instead of an action: stop trying to return, or already at home."""
+GIVE_UP = -1  # instead of an action: stop trying to return, or already at home
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,8 +47,7 @@ from homeward.solvers.returns import (
 )
 
 VALUE_TOLERANCE = 1e-15  # layers stop when no value rises by more than this
-UNLIMITED_FACTOR = 2.0
-"""If the limit is at least this times √S steps, a search without a limit is tried first."""
+UNLIMITED_FACTOR = 2.0  # if the limit is this times √S or more, none is tried first
 
 
 def solve_return_within(

@@ -38,9 +38,7 @@ from homeward.terrain.cells import Cells, place_cells, sides_of
 if TYPE_CHECKING:
     from homeward.terrain.elevation import Elevation
 
-COMFORTABLE = math.tan(math.radians(3.0))
-"""Margin from which on a step costs no more than its length."""
-
+COMFORTABLE = math.tan(math.radians(3.0))  # margin from which a step costs only its length
 NARROW_COST = 3.0  # additional cost of a metre without any margin, in metres
 BAND_PIXELS = 1 << 18  # about how many pixels a thread works on at once
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))

@@ -23,8 +23,7 @@ from homeward.errors import InvalidInputError
 
 Transform: TypeAlias = tuple[float, float, float, float, float, float]
 
-ANGLE_TOLERANCE = 1e-6
-"""Maximum deviation of the angle between rows and columns from 90°, in radians."""
+ANGLE_TOLERANCE = 1e-6  # radians that rows and columns may deviate from a right angle
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

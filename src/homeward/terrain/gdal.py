@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from homeward.terrain.windows import PixelWindow
 
 MAX_MAGNITUDE = 1e30  # larger magnitudes are special constants of a file format, never heights
-FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
-"""Usual values for missing data in files that do not declare such a value."""
-
+FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)  # missing data in files that do not say
 LABELS = (".LBL", ".lbl", ".XML", ".xml")  # suffixes of a label file beside a raw raster
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
 """GDAL drivers that may read a file upside down."""
@@ -38,9 +36,7 @@ PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """Special values for missing data in 16-bit planetary rasters."""
 
-GEOGRAPHIC = "GEOGCS["
-"""Beginning of the longitudes and latitudes in the WKT of a coordinate system."""
-
+GEOGRAPHIC = "GEOGCS["  # beginning of longitudes and latitudes in the WKT of a system
 MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
 
 STRIP_PIXELS = 1 << 23  # approximate number of pixels that are read at once

@@ -49,9 +49,7 @@ Move: TypeAlias = Callable[
 T = TypeVar("T")
 
 MAX_CORNERS = 200_000
-MAX_COORDINATE = 1e15
-"""Maximum magnitude of a coordinate, so that products of coordinates are finite."""
-
+MAX_COORDINATE = 1e15  # largest magnitude, so that products of coordinates are finite
 QUERY_EDGES = 64  # number of edges per search for crossings; it bounds the memory of the search
 MAX_DEPTH = 20  # maximum depth of nested collections
 

@@ -43,13 +43,9 @@ from homeward.terrain.gdal import (
 )
 from homeward.terrain.windows import MapWindow, PixelWindow, Window
 
-MAX_PIXELS = 400_000_000
-"""Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""
-
+MAX_PIXELS = 400_000_000  # most pixels that are read or generated at once: 3.2 GB
 MAX_HEIGHT = 1e7  # maximum height in metres; it admits heights above the centre of a planet
-GRID_TOLERANCE = 0.01
-"""Maximum distance in pixels between the grids of two rasters that count as the same."""
-
+GRID_TOLERANCE = 0.01  # distance in pixels up to which the grids of two rasters are the same
 UNKNOWN = "no coordinate system"
 
 EARTH_RADIUS = 6_371_000.0  # m, mean

@@ -39,14 +39,9 @@ COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
 """The command of a process; ``-P`` prevents imports from the current folder."""
 
 SPARES = 2  # maximum number of processes that wait for a run: enough for a pair
-STOP_SECONDS = 15.0
-"""Seconds that a process may take to stop before it is killed; its run can still be resumed."""
-
-MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20
-"""Maximum number of waiting runs, and maximum bytes of their configurations together."""
-
-MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
-"""Attempts to continue a run that another process is writing, and seconds between attempts."""
+STOP_SECONDS = 15.0  # seconds to stop before a process is killed; its run can be resumed
+MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20  # waiting runs, and bytes of their configurations
+MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5  # to continue a run that another process writes
 
 Entry = tuple[State, str | None]  # state of a run in the queue, and why it could not be started
 

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 PROCESSES = 2
-LIMIT = 120.0
-"""Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
-
+LIMIT = 120.0  # most seconds for an answer; the first plan needs half of it to compile
 PATIENCE = {"why": 1, "ghosts": 1, "timeline": 2}
 """Requests that others interrupt: those with a smaller number, which is 0 for all others."""
 

@@ -33,8 +33,7 @@ POLL_SECONDS = 0.1
 LIST_TURNS = 5  # polls of the runs per poll of the list
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": \n\n"
-STATUS_KEYS = ("status", "place", "end", "error")
-"""Keys of a summary whose change is sent as an event."""
+STATUS_KEYS = ("status", "place", "end", "error")  # keys of a summary whose change is an event
 
 
 class Streams:

@@ -49,8 +49,7 @@ from homeward.worlds.gymnasium_world import (
 
 MAX_STATES = 20_000  # default limit of the number of states
 TRIES = 100  # default number of tries of an action that draws random numbers
-COUNTED_STEPS = 20_000
-"""Number of random actions that are counted in an environment that can't be copied."""
+COUNTED_STEPS = 20_000  # random actions counted in an environment that can't be copied
 
 
 class Source(StrEnum):

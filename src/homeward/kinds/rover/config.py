@@ -25,9 +25,7 @@ from homeward.terrain.polygons import Area
 if TYPE_CHECKING:
     from homeward.terrain import Cells
 
-MARS, SAMPLE = "mars", "sample"
-"""Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
-
+MARS, SAMPLE = "mars", "sample"  # terrains without a file: synthetic, and Matplotlib's sample
 MARS_KEYS = ("rows", "columns", "terrain_seed")  # keys of synthetic Mars alone
 PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
 """Defaults on the paper's ground."""

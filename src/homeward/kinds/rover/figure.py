@@ -85,9 +85,7 @@ LAYOUT = Layout(
 )
 PIXELS = 800  # a map is smoothed up to about this many pixels along its longer side
 BAND = 64  # rows of a map that are coloured at a time, which saves memory
-OBSTACLE_PIXELS = 2000
-"""Obstacles are drawn with up to about twice this many pixels along the longer side."""
-
+OBSTACLE_PIXELS = 2000  # obstacles have up to about twice this many along the longer side
 SPARSE = 0.2  # path segments per cell of the map above which they are drawn finer
 SHADE = 0.42  # strength of the shading of slopes
 MAX_FRAMES = 120  # maximum number of frames of a film

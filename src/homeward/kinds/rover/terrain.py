@@ -56,15 +56,10 @@ CELLS = (
 WHEELBASE = 2.0  # default wheelbase in m, on pixels that are smaller
 SEEN_DEVIATION = 0.1  # standard deviation in m up to which a height counts as seen
 DEFAULT_SHAPE = (1000, 2000)  # rows and columns of synthetic Mars
-MIN_DEVIATION = 1e-6
-"""Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
-
+MIN_DEVIATION = 1e-6  # smallest deviation in m of a raster of errors; the largest is its inverse
 MAX_CELLS = 10_000_000  # maximum number of cells of a run
-MAX_STRETCH = 1.05
-"""Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
-
-PIXEL_TOLERANCE = 0.05
-"""A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
+MAX_STRETCH = 1.05  # largest ratio of lengths on the map and on the ground in a new run
+PIXEL_TOLERANCE = 0.05  # share by which a cell may be smaller than a pixel (HiRISE: 1.01 m)
 
 
 def elevation_of(config: RoverConfig) -> Elevation:

@@ -26,9 +26,7 @@ from homeward.models import SparseMDP
 from homeward.solvers import solve_return
 
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
-NAMES: tuple[Name, ...] = get_args(Name)
-"""FrozenLake has 4 × 4 tiles, the large one 8 × 8; CliffWalking has 4 × 12."""
-
+NAMES: tuple[Name, ...] = get_args(Name)  # 4 × 4 tiles, 8 × 8 tiles; CliffWalking has 4 × 12
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
 TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
