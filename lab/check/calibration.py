@@ -183,10 +183,7 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
 
 
 def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, PlanCalibration]:
-    """Run rovers in worlds drawn from their beliefs; count the worlds in which the held way works.
-
-    Return the count of each rule of `RUN_RULES`.
-    """
+    """Run rovers in drawn worlds; count, by `RUN_RULES`, those in which the held way works."""
     climb, descend = RUN_LIMITS[belief, delta]
     asked = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
     home, kept = dict.fromkeys(RUN_RULES, 0), dict.fromkeys(RUN_RULES, 0.0)

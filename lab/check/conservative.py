@@ -46,10 +46,7 @@ CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds whose moves succeed with probability 0 or 1, arbitrarily correlated.
-
-    The first action stays, so that every level can be met.
-    """
+    """Draw a few worlds of moves that always or never work, correlated; action 0 stays."""
     drawn = random_belief("moves", rng)
     worlds = []
     for world in drawn.worlds:

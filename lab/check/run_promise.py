@@ -43,10 +43,7 @@ RAREST = 2e-2  # probability below which a history is recalled instead of follow
 def exact_return_within(
     transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
 ) -> FloatArray:
-    """Return the probability [S] of reaching home within ``len(policies)`` steps.
-
-    ``policies[k]`` [S] is followed when k + 1 steps are left.
-    """
+    """Return Pr(home) [S] when policies[k] [S] is followed with k + 1 steps left."""
     states = np.arange(transitions.shape[0])
     value = np.zeros(len(states))
     value[home] = 1.0

@@ -292,10 +292,7 @@ class HeightBelief:
 def model_of_heights(
     shape: tuple[int, int], heights: ArrayLike, stay: bool = True, climb: int = 1
 ) -> Moves:
-    """Return the model of a world with `heights` [S], WALL for walls; success is 0 or 1.
-
-    A move works if it climbs at most `climb` levels.
-    """
+    """Return the model of `heights` [S], WALL for walls; moves up to `climb` levels work."""
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)

@@ -85,10 +85,7 @@ def fill_correlated(
 
 @njit(cache=True)
 def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> None:
-    """Write the covariances [k, S] of cells with all cells.
-
-    ``table`` [R, C] has the covariance of two cells by their distance in rows and columns.
-    """
+    """Write covariances [k, S] of cells with all cells, by `table` [R, C] of their distances."""
     rows, width = table.shape
     for j in range(len(cells)):
         row, column = cells[j] // width, cells[j] % width

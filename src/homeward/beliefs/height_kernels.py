@@ -76,10 +76,7 @@ def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float
 
 @njit(cache=True, error_model="numpy")
 def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
-    """Write the success probabilities of the pairs that are computed from one row of cells.
-
-    For each direction, a first loop computes all limits, so that the compiler can vectorise it.
-    """
+    """Write the success of the pairs of one row; a first loop computes all limits, vectorised."""
     rows, columns, height, variance, blocked, climb, descend = ground
     found = np.empty((4, columns))
     start = row * columns

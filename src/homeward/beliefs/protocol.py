@@ -74,10 +74,7 @@ class BoundedMoves(Protocol):
         """Return bounds (low, high), each [S, A]; the success of `mean` is `low`."""
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] whose bounds differ, and 1 − high [m] of these.
-
-        Moves are state · A + action, ascending.
-        """
+        """Return moves [m] (state·A + action, ascending) whose bounds differ, and 1 − high [m]."""
 
 
 @runtime_checkable

@@ -215,10 +215,7 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive; raise unless they are exactly those in `listed`.
-
-    An array that is not listed, or larger than listed, is not unpacked.
-    """
+    """Return the arrays of an archive; raise before unpacking one that is not as `listed`."""
     members = [about for about in archive.infolist() if about.filename != HEADER]
     lost = Counter(about.filename for about in members)
     lost.subtract(f"{key}.npy" for key in listed)

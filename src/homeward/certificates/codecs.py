@@ -135,10 +135,7 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
 def _by_fields(
     name: str, cls: type, plain: Sequence[str], arrays: Sequence[str], newer: Sequence[str] = ()
 ) -> Codec:
-    """Return the codec of a belief whose constructor takes these attributes as keywords.
-
-    Old files lack the `newer` ones.
-    """
+    """Return the codec of a belief by its constructor's keywords; old files lack the `newer`."""
 
     def encode(belief: Any) -> Written:
         values = {key: getattr(belief, key) for key in (*plain, *newer)}

@@ -45,10 +45,7 @@ Edge = tuple[int, int]  # a state and an action
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
-    """Return bounds on the probability that all edges ever work; None if they are unknown.
-
-    The bounds may differ on terrain; elsewhere they are equal.
-    """
+    """Return bounds on Pr(all edges ever work), equal except on terrain; None if unknown."""
     asked = set(edges)
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
         found: float | None = fsum(

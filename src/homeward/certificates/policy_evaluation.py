@@ -57,10 +57,7 @@ class Total:
 
 
 def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
-    """Return the states [n], ascending, that `usable` [S, A] actions can reach from `state`.
-
-    `rows` [S·A, S] are the probabilities of the next state.
-    """
+    """Return the states [n] that `usable` [S, A] actions of `rows` [S·A, S] reach from `state`."""
     states, actions = usable.shape
     steps = rows.tocoo()
     real = usable.ravel()[steps.row] & (steps.data > 0.0)

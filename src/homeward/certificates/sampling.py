@@ -80,10 +80,7 @@ class SampledEstimate:
 
 
 class Sampler:
-    """Simulates episodes of one plan.
-
-    Read-only arrays are copied, since compiled functions would be compiled again for these.
-    """
+    """Simulates episodes of one plan, with writable copies of arrays: one type for kernels."""
 
     def __init__(self, stored: StoredPlan, limit: int = MAX_STEPS) -> None:
         plan, shape = stored.plan, stored.bonus.shape

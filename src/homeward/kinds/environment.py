@@ -79,10 +79,7 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def coloured_text(letters: Sequence[Sequence[str]], colours: Any, state: int) -> str:
-    """Return a map as terminal text: one letter per cell on its colour, @ at `state`.
-
-    `letters` is [R, C] and `colours` [R, C, 3].
-    """
+    """Return terminal text with `letters` [R, C] on `colours` [R, C, 3], and @ at `state`."""
     lines = []
     for row, line in enumerate(letters):
         cells = []

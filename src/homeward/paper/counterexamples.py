@@ -204,10 +204,7 @@ def taking(story: Story, choices: Mapping[str, str]) -> list[IntArray]:
 
 
 def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the safety, by the paper's definition, of the best policy [S] in `ways`.
-
-    It is the mean probability of getting home with one return policy for all worlds.
-    """
+    """Return the mean probability of getting home of the best policy, with one way back for all."""
     worlds = [dense_transitions(world) for world in belief.worlds]
 
     def came_home(way: IntArray, back: IntArray) -> float:

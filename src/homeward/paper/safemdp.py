@@ -138,10 +138,7 @@ class OurExplorer:
         return self._two_way() or self._loop() or self._two_way(again=True)
 
     def _two_way(self, *, again: bool = False) -> bool:
-        """Make an outing on which each move is charged together with the move back.
-
-        With `again`, a measured cell may be measured again.
-        """
+        """Make an outing that charges each move with the move back; `again` allows known cells."""
         risk = self.risks()
         price = self._price_of(risk + reverse_of(risk, self.ground.dest))
         out, came = least_risks(self.ground.dest, price, self.state, True)
@@ -176,10 +173,7 @@ class OurExplorer:
         return True
 
     def _price_of(self, risk: FloatArray) -> FloatArray:
-        """Return the charge [S, 4] of moves with these risks; 0 if a move was charged before.
-
-        A move whose risk is above `TRUSTED_RISK` is charged again.
-        """
+        """Return the charge [S, 4] of moves: 0 if charged before, unless above `TRUSTED_RISK`."""
         return np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
 
     def _best(
@@ -282,10 +276,7 @@ def explore(
     measurements: int = MEASUREMENTS,
     delta: float = RUN_LEVEL,
 ) -> Outing:
-    """Run our explorer from a start; if `kernel` is None, it fits one to its measurements.
-
-    The run ends with its first unsafe move.
-    """
+    """Run ours until its first unsafe move; without a `kernel`, it fits one to what it measures."""
     began = time.process_time()
     run = OurExplorer(ground, start, kernel, delta)
     while run.measurements < measurements and not run.unsafe and run.step():

@@ -178,10 +178,7 @@ class Ground:
         return np.array([start, *(self.dest[start, a] for a in near)]), moves
 
     def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return the masks of states [S] and moves [S, 4] on round trips from `first` states.
-
-        A round trip uses only `allowed` [S, 4] moves.
-        """
+        """Return the masks of states [S] and `allowed` moves [S, 4] on round trips from `first`."""
         both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
         states: BoolArray = both[0] & both[1]
         inside = self.dest >= 0

@@ -50,10 +50,7 @@ def is_worthless(problem: Problem, choice: Choice) -> bool:
 
 
 def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
-    """Choose an action.
-
-    `stays` [A] is the mask of actions that neither move nor earn anything; None disables the check.
-    """
+    """Choose an action; `stays` [A], if given, masks those that neither move nor earn."""
     firsts = _firsts(solved.policies, problem.start)
     shares = []
     for action in set(firsts.tolist()):

@@ -448,10 +448,7 @@ def with_way(
 
 @kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
-    """Return the risk [n] of the ways home by `choice` [S] from some states, free edges included.
-
-    It is infinite where there is no way.
-    """
+    """Return the risk [n] of ways home by `choice` [S] with free edges; infinite without a way."""
     total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
     found, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
     for i in range(len(states)):

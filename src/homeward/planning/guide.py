@@ -188,10 +188,7 @@ class Guide:
         return not isinstance(self.search, RateSearch)
 
     def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
-        """Return the state of the run after an attempt from `state` to `there` used its amounts.
-
-        An attempt that stays has failed, unless the action is to stay.
-        """
+        """Return the run's state after an attempt, which failed if it stays unintentionally."""
         assert self.search is not None
         kept = zip(self.search.task.ledgers, held.accounts, strict=True)
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)

@@ -56,10 +56,7 @@ class Account(LazyArrays):
         return replace(self, way=way, spent=spent, **other)
 
     def changes(self, before: Account) -> tuple[IntArray, IntArray]:
-        """Return the states [n], ascending, in which `way` differs from an earlier account's.
-
-        Also return its actions [n] there.
-        """
+        """Return states [n], ascending, where `way` differs from `before`, and its actions [n]."""
         at = before.version.changes_to(self.version)
         if at is None:
             at = np.flatnonzero(before.way != self.way)

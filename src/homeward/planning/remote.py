@@ -137,10 +137,7 @@ class RemoteExplorer(Explorer):
         self.steps += 1
 
     def choose(self, action: int, state: int, observation: Any) -> bool:
-        """Learn from an action of the user's own choice; return whether the levels allow it.
-
-        Nothing changes if they do not.
-        """
+        """Learn from the user's own action; return False, with no change, if levels forbid it."""
         before = self.world.state
         held = self.guide.chosen(self.belief, before, self.held, action)
         if held is None:

@@ -82,10 +82,7 @@ def world_values(
 
 
 def way_home(world: Model, requirement: Requirement) -> FloatArray:
-    """Return a lower bound [S] on the probability that a return policy works in one world.
-
-    It differs from the exact value only by rounding.
-    """
+    """Return a lower bound [S], exact but for rounding, on Pr(a return policy works) in a world."""
     at_home = np.zeros(world.states, dtype=bool)
     at_home[requirement.home] = True
     returns, each = requirement.returns, np.arange(world.states)

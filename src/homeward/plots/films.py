@@ -39,10 +39,7 @@ def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write one or more frames [height, width, 3] to a .gif or .mp4 file, atomically.
-
-    Only a few frames are in memory at a time.
-    """
+    """Write frames [height, width, 3] to a .gif or .mp4 file, atomically; few are in memory."""
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")

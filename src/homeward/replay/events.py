@@ -49,10 +49,7 @@ def events_of(replay: Replay) -> list[Event]:
 
 
 def trapped_at(replay: Replay) -> int | None:
-    """Return the number of steps after which no way home is left in the true world.
-
-    Return None if a way home is always left, or if the true world is not a move-or-stay graph.
-    """
+    """Return after how many steps no way home is left in truth; None if never, or unknown."""
     moves = getattr(replay.setup.world, "moves", None)
     if not isinstance(moves, Moves) or not len(replay.log):
         return None

@@ -42,10 +42,7 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """Home states and return policy of the first criterion with a home.
-
-        If no criterion has a home, the home is the start.
-        """
+        """Home states and return policy of the first criterion with a home, else to the start."""
         held = None if self.decisions is None else self.decisions.returns(self)
         if held is not None:
             return held
@@ -90,10 +87,7 @@ class Moment:
 
 
 def looks_of(moment: Moment) -> list[float]:
-    """Return the bonus [A] of the cell that each action leads to, as the planner counts it.
-
-    On a model with several outcomes per action, all are 0.
-    """
+    """Return the bonus [A] where each action leads; 0 if actions have several outcomes."""
     model = moment.model
     if not isinstance(model, Moves):
         return [0.0] * model.actions

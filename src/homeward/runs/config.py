@@ -112,10 +112,7 @@ class Config(Strict):
 
 
 def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named: Named = str) -> M:
-    """Return `given` validated as a `model`; raise with every invalid key and its value.
-
-    `what` starts the message, and `named` names the keys.
-    """
+    """Return `given` validated as a `model`; errors start with `what` and name keys by `named`."""
     if isinstance(given, model):
         return given
     prefix = f"{what}: " if what else ""

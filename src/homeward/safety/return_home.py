@@ -118,10 +118,7 @@ def _require(
 
 
 def home_states(given: Home, model: Model, start: int) -> IntArray:
-    """Return the states [n] that count as home, ascending; raise if one does not exist.
-
-    `given` is not "current"; `start` is the run's first state.
-    """
+    """Return the states [n] that `given` or `start` names as home, ascending; raise if missing."""
     error = InvalidProblemError
     if isinstance(given, str) and given == "start":
         given = start

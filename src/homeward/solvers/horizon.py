@@ -74,10 +74,7 @@ class HorizonEngine:
         return PolicySolution(policy, values, 0.0, Status.OPTIMAL, 1)
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the values [1 + K, S] one step before `values`, under a policy [S].
-
-        `after` [S] is the objective that is collected after an exit.
-        """
+        """Return the values [1 + K, S] one step before; `after` [S] is collected at exits."""
         model, states = self.problem.model, np.arange(len(policy))
         paid, left = self.problem.totals[:, states, policy], self._exits[states, policy]
         if isinstance(model, Moves):

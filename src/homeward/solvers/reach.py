@@ -21,10 +21,7 @@ LARGE_FRACTION = 0.1  # if so much of the largest reward is in reach, nothing is
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set `objective` [S, A] to 0 in unreachable states if the largest rewards are there.
-
-    Entries of −inf stay.
-    """
+    """Set `objective` [S, A], if largest in unreachable states, to 0 there; −inf stays."""
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))

@@ -67,10 +67,7 @@ class ReturnSolution:
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    """Return the policy that maximises the lower bound on the probability of reaching `home` [n].
-
-    `correction` [S, A] is at most 0.
-    """
+    """Return the policy with the best lower bound on reaching `home` [n]; `correction` ≤ 0."""
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
         distance, policy = distances_home(

@@ -81,10 +81,7 @@ def write_table(table: Table, out: Path | str) -> None:
 
 
 def _as_csv(table: Table, out: Path) -> bytes:
-    """Return a table as CSV in UTF-8.
-
-    Floats keep every bit, booleans are written as true and false, and None as an empty entry.
-    """
+    """Return a table as UTF-8 CSV: floats with every bit, true or false, nothing for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)

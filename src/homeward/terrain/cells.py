@@ -81,10 +81,7 @@ class Cells(Georeference):
         return describe_extent(self.transform, self.shape)
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
-        """Return the (row, column) of the cell at these map coordinates; raise if off the map.
-
-        The near edges of the grid belong to it, the far ones do not.
-        """
+        """Return the (row, column) at map coordinates; raise if off the map, or on a far edge."""
         x, y = (number(v, n, InvalidInputError) for v, n in ((x, "x"), (y, "y")))
         column, row = to_grid(self.transform, x, y)
         rows, columns = self.shape

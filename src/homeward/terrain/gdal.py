@@ -255,10 +255,7 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
 def stretch_of(
     crs: str, transform: Transform, shape: tuple[int, int], unit: float
 ) -> tuple[float, float]:
-    """Return the least and the largest ratio of a length on the map to that on the ground.
-
-    They are taken in all directions, at the middle and the corners of a grid.
-    """
+    """Return the least and largest ratio of map to ground lengths, at the middle and corners."""
     rows, columns = shape
     a, b, c, d, e, f = transform
     places = [(0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]

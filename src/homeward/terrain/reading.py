@@ -274,10 +274,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Return heights and transform with rows that run south and columns that run east.
-
-    A rotated raster is returned unchanged.
-    """
+    """Return heights and transform, flipped so that north is up unless the raster is rotated."""
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

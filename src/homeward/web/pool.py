@@ -45,10 +45,7 @@ _preparing = threading.Lock()  # the threads of two workers may start their proc
 
 
 def prepare() -> None:
-    """Start the fork server, which imports the modules that viewing processes need.
-
-    It imports nothing from the current folder.
-    """
+    """Start the fork server, which imports what viewers need, and nothing from this folder."""
     if METHOD != "forkserver":
         return
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]

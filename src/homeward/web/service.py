@@ -107,10 +107,7 @@ class ViewingService:
             find_kind(name)
 
     def do_details(self, run: str) -> dict[str, Any]:
-        """Return the details of a run that its summary does not have.
-
-        If the log is damaged, also return status, number of valid steps and error.
-        """
+        """Return the details that a summary lacks, and what is wrong with a damaged log."""
         replay = self.replay(run)
         found: dict[str, Any] = {}
         if replay.log.damage is not None:

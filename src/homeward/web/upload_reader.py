@@ -94,10 +94,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
 
 
 def read_polygons(source: Path, target: Path, name: str) -> dict[str, Any]:
-    """Read polygons, write them as GeoJSON and return their description as JSON values.
-
-    Only polygons and the name of their coordinate system are written.
-    """
+    """Write only polygons and their system as GeoJSON; return their description as JSON."""
     from homeward.terrain.polygons import area_from
 
     try:

@@ -426,10 +426,7 @@ def _is_upright(cells: Cells) -> bool:
 
 
 def _extent(cells: Cells) -> tuple[float, float, float, float]:
-    """Return (left, right, bottom, top) of the first and last corners of the grid.
-
-    They are in map units if the grid is upright, else in metres along the sides of the grid.
-    """
+    """Return (left, right, bottom, top) of the grid in map units, or in m along a tilted grid."""
     rows, columns = cells.shape
     if not _is_upright(cells):
         height, width = cells.size

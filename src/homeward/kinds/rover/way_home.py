@@ -100,10 +100,7 @@ def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
 
 
 def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
-    """Return the map coordinates [n, 3] of a line: x, y and the height in m.
-
-    If the line has only one corner, it is repeated, so n is at least 2.
-    """
+    """Return x, y and height in m [n, 3] of a line on the map; a single corner is repeated."""
     transform = cells_of(config).transform
     places = [
         [*to_map(transform, column, row), height]
@@ -167,10 +164,7 @@ def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[lis
 def routes_text(
     routes: Sequence[tuple[str, list[list[float]]]], cells: Cells, file: str | Path
 ) -> str:
-    """Return the text of a GPX or KML file, by the suffix of `file`.
-
-    A route is a description, and its map coordinates and heights [n, 3].
-    """
+    """Return routes (description, coordinates [n, 3]) as GPX or KML, by the suffix of `file`."""
     assert cells.crs is not None
     write = route_gpx if str(file).lower().endswith(".gpx") else route_kml
     return write(routes, f"{cells.name}: {Path(file).stem.replace('_', ' ')}", cells.crs)

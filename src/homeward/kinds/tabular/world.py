@@ -70,10 +70,7 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Return the destination [S, 5, 4] of each outcome of each action.
-
-        An outcome that would leave the map stays. On final tiles the destination is `END`.
-        """
+        """Return the destination [S, 5, 4] of each outcome: on the map, or `END` on final tiles."""
         rows, columns = self.shape
         ways = list(DIRECTIONS.values())
         state = np.arange(rows * columns)
