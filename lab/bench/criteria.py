@@ -12,18 +12,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import BoolArray
 from homeward.bonuses import Information
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import Criterion, ReturnHome, ReturnWithin, StayInside
 from lab.bench.terrain import SENSOR, quartiles, set_out
-
-if TYPE_CHECKING:
-    from homeward.planning.plan import Plan
 
 DISCOUNT = 0.999
 HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98  # levels of the three criteria

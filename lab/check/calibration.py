@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -44,16 +44,14 @@ from homeward.kinds.rover.world import Rover
 from homeward.models import Model, Moves
 from homeward.paper.levels import held_works
 from homeward.paper.mars import RING
+from homeward.planning.explorer import Loop, Step
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from homeward.studies.work import play
 from homeward.terrain.synthetic import draw_belief
-
-if TYPE_CHECKING:
-    from homeward.planning.explorer import Loop, Step
-    from homeward.planning.plan import Plan
 
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)

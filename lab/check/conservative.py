@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.models import Moves
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from lab.check.calibration import (
@@ -37,9 +37,6 @@ from lab.check.calibration import (
     terrain_outset,
 )
 from lab.check.soundness import far_bonus, random_belief
-
-if TYPE_CHECKING:
-    from homeward.planning.plan import Plan
 
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)
 CORRECTIONS = (Correction.GENERAL, Correction.MOVES)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linprog
@@ -19,14 +18,12 @@ from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions
 from homeward.models import Model, Moves
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import Criterion, EarnAtLeast, StayInside
 from homeward.solvers import Status
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import BoundCase, far_bonus
-
-if TYPE_CHECKING:
-    from homeward.planning.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,9 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import elevation_of
 from homeward.runs import Run
 from homeward.runs.config import checked
+from homeward.terrain.elevation import Elevation
 
 if TYPE_CHECKING:
-    from homeward.terrain.elevation import Elevation
-
     Closed = Callable[[FloatArray], BoolArray]
 
 STEP = 0.23  # distance between two places that are checked, in pixels

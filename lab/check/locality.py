@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from homeward.beliefs import TerrainBelief
 from homeward.kinds.rover.config import MARS
+from homeward.planning.explorer import Explorer
 from homeward.planning.rate import RateSearch
 from lab.check.progress import cells_of, setup_of
-
-if TYPE_CHECKING:
-    from homeward.planning.explorer import Explorer
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,9 +38,7 @@ from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.paper.toytext import KNOWN_TO_SLIP, SURE_FOOTED
 from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import checked
-
-if TYPE_CHECKING:
-    from homeward.runs.kind import Setup
+from homeward.runs.kind import Setup
 
 WINDOW = 200  # maximum number of consecutive steps without news
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,12 +25,10 @@ from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
+from homeward.planning.held import Account, Held
 from homeward.planning.planner import Planner
 from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
-
-if TYPE_CHECKING:
-    from homeward.planning.held import Account, Held
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")

@@ -30,12 +30,11 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempts import SURE, Attempts, Components, components_of, edges_of, witness
 from homeward.beliefs.grid_graph import STEPS
+from homeward.beliefs.height_kernels import Ground
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 from homeward.errors import InvalidBeliefError
 
 if TYPE_CHECKING:
-    from homeward.beliefs.height_kernels import Ground
-
     Normal: TypeAlias = tuple[FloatArray, FloatArray]
     Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,9 +52,7 @@ from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
 from homeward.beliefs.level_kernels import WALL as WALL
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-
-if TYPE_CHECKING:
-    from homeward.models import Moves
+from homeward.models import Moves
 
 LEVELS = 5  # number of different heights in the paper's worlds
 MAX_HEIGHT = 2**30  # largest height of a square; `MAX_HEIGHT` + 1 still fits an int32

@@ -8,15 +8,12 @@ unused.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from numba import njit
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
 from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True)

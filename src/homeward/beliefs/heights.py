@@ -32,10 +32,8 @@ from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, attempt_of, back, grid_graph, grid_size
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.models import Moves
 from homeward.shared import LazyArrays, Shared
-
-if TYPE_CHECKING:
-    from homeward.models import Moves
 
 SHARP = 0.01  # deviation in m up to which a height counts as known, as in the paper's figure
 PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster

@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from homeward import __version__
+from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.certificates.codecs import decode, encode
@@ -29,9 +30,6 @@ from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import json_safe, refusing, replace_file
 from homeward.solvers import Status
-
-if TYPE_CHECKING:
-    from homeward.beliefs import Belief
 
 KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"

@@ -14,13 +14,13 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indices, names
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.errors import InvalidProblemError as Error
+from homeward.models import Model
 from homeward.safety import EarnAtLeast, OwnCriterion, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims, PlanClaims
-    from homeward.models import Model
 
 CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
 """Types of criteria whose claims can be checked."""

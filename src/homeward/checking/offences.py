@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from homeward.errors import InvalidInputError
+from homeward.errors import InvalidInputError
 
 MAX_TOLD = 10  # largest number of offences that a message lists
 ROUNDING = 1e-9  # largest difference of exact numbers that counts as rounding

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +16,16 @@ from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.files import read_json
 from homeward.kinds.promises import ASKED, SafeConfig, states_of
 from homeward.kinds.reachability import can_reach_start
+from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import floored
 from homeward.runs.config import is_asked
+from homeward.runs.kind import Ended, Setup
+from homeward.runs.log import Record
 from homeward.solvers import Status
 from homeward.solvers.reach import reached
-
-if TYPE_CHECKING:
-    from homeward.models import Moves
-    from homeward.runs.kind import Ended, Setup
-    from homeward.runs.log import Record
 
 FACTS = "summary.json"  # file with the facts of a finished run
 

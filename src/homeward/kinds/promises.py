@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from homeward.agents.catalogue import find_agent
 from homeward.agents.setup import ActingAgent, PlanningAgent
+from homeward.arrays import BoolArray
 from homeward.bonuses import NearBayesian, RMax
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, Named, Option, is_asked
@@ -27,9 +28,6 @@ from homeward.safety import (
     ReturnWithin,
     StayInside,
 )
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray
 
 Algorithm = Literal["rate", "paper"]  # one level for the whole run, or the paper's Algorithm 1
 

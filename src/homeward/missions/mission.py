@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.beliefs import Transition
 from homeward.errors import HomewardError, InvalidFileError
@@ -28,6 +28,9 @@ from homeward.missions.reports import (
     read_reports,
 )
 from homeward.models import Moves
+from homeward.planning.remote import RemoteExplorer
+from homeward.runs.config import Config
+from homeward.runs.kind import Kind
 from homeward.runs.lock import locked
 from homeward.runs.log import (
     LOOK,
@@ -45,12 +48,7 @@ from homeward.runs.manifest import MISSION_FORMAT, RunStatus, Session, now, vers
 from homeward.runs.observation_codec import encode
 from homeward.runs.reporting import VehicleEvent, remote_explorer, retrace, take
 from homeward.runs.run import FIRST_LOOK, LOCK, MANIFEST, STEPS, TIMES, Run
-
-if TYPE_CHECKING:
-    from homeward.planning.remote import RemoteExplorer
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind
-    from homeward.runs.vehicle import Vehicle
+from homeward.runs.vehicle import Vehicle
 
 
 class NewRecords(LogFollower):

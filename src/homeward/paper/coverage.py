@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.studies.table import grouped
 from homeward.studies.work import play
-
-if TYPE_CHECKING:
-    from homeward.kinds.grid.world import HeightGridWorld
 
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}  # number of worlds of each size in the paper
 WALLS = (0.2, 0.4, 0.6)

@@ -22,17 +22,16 @@ from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
+from homeward.kinds.rover.world import Rover
 from homeward.paper.mars import RING, clairvoyant
+from homeward.planning.explorer import Loop, Step
+from homeward.planning.held import Held
 from homeward.runs.config import checked
 from homeward.studies.study import combine
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from homeward.kinds.rover.world import Rover
-    from homeward.planning.explorer import Loop, Step
-    from homeward.planning.held import Held
-
     Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)

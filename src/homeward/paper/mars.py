@@ -26,6 +26,7 @@ from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, digest_of, make
+from homeward.kinds.rover.world import Rover
 from homeward.planning.explorer import End, Loop, Step
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
@@ -34,7 +35,6 @@ from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from homeward.kinds.rover.figure import TerrainPanel
-    from homeward.kinds.rover.world import Rover
 
 ROWS, COLUMNS = 1000, 2000  # size of the synthetic terrain in pixels of 1 m
 RING = 29.0  # range in m of a sensor that sees the eight cells of 20 m around it

@@ -14,18 +14,15 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidBeliefError
 from homeward.extras import need
 from homeward.models import Moves
 from homeward.paper.formulas import HOME, START, Formula, belief_from, random_formula
-
-if TYPE_CHECKING:
-    from homeward.beliefs import FiniteBelief
 
 CLAUSES_PER_VARIABLE = 4.26  # the ratio at which half of random formulas are satisfiable
 SIZES = (6, 7, 8, 9, 10, 11)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,12 @@ from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
+from homeward.planning.explorer import End, Step
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
 from homeward.studies.work import play
-
-if TYPE_CHECKING:
-    from homeward.planning.explorer import End, Step
 
 DISCOUNT = 0.99
 MAX_STEPS = 200  # largest number of steps of an exploration; all examples of the paper need fewer

@@ -30,6 +30,7 @@ from homeward.bonuses import checked_bonus
 from homeward.models import Model, SparseMDP
 from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
+from homeward.planning.plan import Plan
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.sampled import LOT_SHARE, MIN_LOT
@@ -38,7 +39,6 @@ from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
     from homeward.planning.guide import Task
-    from homeward.planning.plan import Plan
 
 STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
 MIN_RATE_SHARE = 1e-6  # lower fractions of the floor depend on very unlikely moves

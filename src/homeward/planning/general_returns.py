@@ -17,6 +17,7 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.models import SparseMDP
 from homeward.planning.adaptive import LEAST_LINK, Worlds
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
@@ -25,7 +26,6 @@ from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
 SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability

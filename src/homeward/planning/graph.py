@@ -17,7 +17,7 @@ with their edges have keys above k, then every key up to k is final, by the same
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_
 from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
+from homeward.models import Moves
 from homeward.solvers.graphs import ways_to
-
-if TYPE_CHECKING:
-    from homeward.models import Moves
 
 MIN_SUCCESS = 1e-3  # smallest success probability of an attempt that a plan relies on
 EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))  # mask that allows every edge

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,15 +29,13 @@ from homeward.planning.held import Account, Held
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
 from homeward.planning.planner import Planner, check_rewards
+from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
 from homeward.planning.sampled import SampledReturns, sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.return_home import home_states, return_name
 from homeward.threads import on_one_thread
 from homeward.words import Remainder
-
-if TYPE_CHECKING:
-    from homeward.planning.pursuit import Limit
 
 MAX_IDLE_STEPS = 20  # most steps without news, per state of the model, before a run ends
 NATS_FLOOR = 0.05  # default floor of information gain, in nats per step

@@ -47,10 +47,9 @@ from homeward.planning.graph import (
 )
 from homeward.planning.held import Account
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
+from homeward.shared import Shared
 
 if TYPE_CHECKING:
-    from homeward.shared import Shared
-
     Edges: TypeAlias = tuple[IntArray, IntArray]
     """States [n] and actions [n]."""
 

@@ -32,6 +32,7 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import LookingBonus, Looks, checked_bonus, once
+from homeward.models import Moves
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
@@ -44,14 +45,13 @@ from homeward.planning.gain_search import (
 from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, Graph, graph_of
 from homeward.planning.held import MAX_FREE_SHARE, Account, Held, Proposal
 from homeward.planning.kept_ways import KeptWays
+from homeward.planning.plan import Plan
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.shared import Deferred
 
 if TYPE_CHECKING:
-    from homeward.models import Moves
     from homeward.planning.guide import Task
     from homeward.planning.ledger import Survey
-    from homeward.planning.plan import Plan
 
 MIN_LEFT = 1e-300  # smallest remaining budget, to avoid division by 0
 SWITCH_MARGIN = 0.1  # fraction by which another proposal's rate must be higher to replace one

@@ -32,6 +32,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, number
 from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
+from homeward.models import SparseMDP
 from homeward.planning.adaptive import quick_way
 from homeward.planning.general_returns import reaches
 from homeward.planning.graph import mask_of
@@ -39,7 +40,6 @@ from homeward.planning.held import Account, Tally
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)

@@ -8,12 +8,11 @@ works sometimes is tried until it works.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from homeward.replay.moment import Moment
+from homeward.replay.moment import Moment
 
 GHOSTS, MIN_GHOSTS = 100, 10
 MAX_DRAWN_CELLS = 20_000_000  # most cells of all drawn worlds; large maps get fewer worlds

@@ -8,16 +8,14 @@ runs have fewer moments than steps: at most `MAX_CELL_MOMENTS` divided by the nu
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from homeward.replay.events import events_of, homes_of, refused_actions, trapped_at
+from homeward.replay.replay import Replay
 from homeward.words import why_ended
-
-if TYPE_CHECKING:
-    from homeward.replay.replay import Replay
 
 FORMAT = 1
 DEFAULT_LEVEL = 0.9  # level of the drawn region if the run has no level

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
+from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
+from homeward.planning.explorer import End
+from homeward.planning.guide import Decision
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Plan, Verdict
 from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
+from homeward.runs import Setup
 from homeward.safety import ReturnBefore
 from homeward.words import ENDS, NO_DECISION, VERDICTS, Remainder, ending, sentence
-
-if TYPE_CHECKING:
-    from homeward.arrays import IntArray
-    from homeward.certificates.claims import ActionEvidence
-    from homeward.planning.explorer import End
-    from homeward.planning.guide import Decision
-    from homeward.planning.ledger import Ledger
-    from homeward.runs import Setup
 
 
 class CellNames:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,17 @@ from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
+from homeward.planning.guide import Decision
+from homeward.planning.plan import Plan
 from homeward.replay.ghosts import ghosts_of
 from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons, stopped
+from homeward.replay.scene import Scene
 from homeward.runs import Kind, Run, RunStatus, Setup, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, FIRST_LOOK, STEPS
-
-if TYPE_CHECKING:
-    from homeward.planning.guide import Decision
-    from homeward.planning.plan import Plan
-    from homeward.replay.scene import Scene
 
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1

@@ -7,7 +7,7 @@ returning home, the bonus, the safest move, the visited cells and the set to sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from homeward.arrays import BoolArray
 from homeward.beliefs.grid_graph import NAMES, STEPS
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.replay.moment import Moment
-    from homeward.runs import Setup
+from homeward.replay.moment import Moment
+from homeward.runs import Setup
 
 BELIEF, PLAN = "belief", "plan"  # cost of a layer: that of the belief, or about that of a plan
 

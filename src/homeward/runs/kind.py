@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from homeward.agents.setup import Setup as Setup  # noqa: TC001  (kinds import it from here)
+from homeward.agents.setup import Setup as Setup
 from homeward.errors import InvalidInputError
 from homeward.registry import find, installed
 from homeward.registry import load as load

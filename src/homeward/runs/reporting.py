@@ -5,18 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.held import Held
 from homeward.planning.remote import RemoteExplorer
+from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
 from homeward.runs.observation_codec import decode, encode
 from homeward.runs.retracing import holding_of, to_record
 from homeward.safety import StayInside
-
-if TYPE_CHECKING:
-    from homeward.runs.kind import Kind, Setup
 
 
 @dataclass(frozen=True, slots=True, eq=False)

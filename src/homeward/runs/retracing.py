@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError
+from homeward.planning.explorer import Loop, Step
 from homeward.planning.warm_start import WarmStart
+from homeward.runs.kind import Kind
 from homeward.runs.log import Record
 
 if TYPE_CHECKING:
-    from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
-    from homeward.runs.kind import Kind
 
 ROOM = 65_536  # most bytes of warm starts per step, on average; larger ones come less often
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.runs.config import Config
+from homeward.runs.kind import Setup
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief, Transition
     from homeward.planning.remote import HeldWay, Outside
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Setup
 
 
 class Vehicle(ABC):

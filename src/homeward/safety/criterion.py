@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, number, set_fields, unless_given
+from homeward.beliefs.corrections import Corrections
 from homeward.errors import InvalidProblemError
+from homeward.models import Model
 from homeward.solvers import GIVE_UP, ReturnSolution, Status
-
-if TYPE_CHECKING:
-    from homeward.beliefs.corrections import Corrections
-    from homeward.models import Model
 
 BYTES_PER_STATE_STEP = 12  # of a policy with a fixed recall: an action and a value
 MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps

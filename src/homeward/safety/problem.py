@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.errors import InvalidProblemError
+from homeward.models import Model
+from homeward.safety.criterion import Requirement
 from homeward.solvers import (
     ConstrainedProblem,
     HorizonProblem,
@@ -33,11 +34,6 @@ from homeward.solvers import (
 )
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.problems import end_at
-
-if TYPE_CHECKING:
-    from homeward.models import Model
-    from homeward.safety.criterion import Requirement
-
 
 MAX_ENUMERATED = 6  # largest number of requirements of which all subsets are tested for a conflict
 EPSILON = float(np.finfo(np.float64).eps)

@@ -13,7 +13,6 @@ with one step of refinement, or by GMRES to `MAX_RESIDUAL`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -21,9 +20,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import gmres, splu
 
 from homeward.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from homeward.models import SparseMDP
+from homeward.models import SparseMDP
 
 MIN_LEAVE = 1e-250  # smallest probability of leaving a state that does not count as 0
 MAX_DENSE_STATES = 150  # most states for which a dense solve is faster than a sparse one

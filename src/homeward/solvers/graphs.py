@@ -13,10 +13,9 @@ import numpy as np
 from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
+from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from homeward.models import Moves
-
     Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # exceed the rounding of a division, a sum and a product

@@ -15,7 +15,6 @@ from collections import Counter, deque
 from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext
 from math import ceil
-from typing import TYPE_CHECKING
 
 from homeward.errors import InvalidInputError
 from homeward.runs.kind import load
@@ -28,10 +27,8 @@ from homeward.studies.crews import (
     local_crew,
     remote_crew,
 )
+from homeward.studies.study_file import StudyFile
 from homeward.studies.work import TaskOutcome
-
-if TYPE_CHECKING:
-    from homeward.studies.study_file import StudyFile
 
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500

@@ -13,15 +13,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidFileError
 from homeward.extras import need
 from homeward.files import replace_file
-
-if TYPE_CHECKING:
-    from homeward.studies.study_file import StudyFile
-    from homeward.studies.work import Scalar
+from homeward.studies.study_file import StudyFile
+from homeward.studies.work import Scalar
 
 KINDS = (".csv", ".parquet")
 

@@ -9,13 +9,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from homeward.errors import HomewardError
+from homeward.planning.explorer import Loop, Step
 from homeward.runs.kind import Setup, load
-
-if TYPE_CHECKING:
-    from homeward.planning.explorer import Loop, Step
 
 Scalar: TypeAlias = str | bool | int | float | None
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,9 +34,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.errors import InvalidInputError
 from homeward.terrain.cells import Cells, place_cells, sides_of
-
-if TYPE_CHECKING:
-    from homeward.terrain.elevation import Elevation
+from homeward.terrain.elevation import Elevation
 
 COMFORTABLE = math.tan(math.radians(3.0))  # margin from which a step costs only its length
 NARROW_COST = 3.0  # additional cost of a metre without any margin, in metres

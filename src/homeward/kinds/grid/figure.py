@@ -34,6 +34,7 @@ from homeward.kinds.grid.world import (
 from homeward.plots.films import write_frames
 from homeward.plots.map_figures import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
+from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.words import ENDS
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from homeward.runs import Run
 
 WARNING, LIKED = "#c4381d", "#1261b8"
 LAYOUT = Layout(INK, edge=0.34)

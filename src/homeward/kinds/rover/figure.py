@@ -47,8 +47,12 @@ from homeward.plots.map_figures import (
 from homeward.replay import Replay
 from homeward.runs import Run, RunStatus
 from homeward.runs.config import checked
+from homeward.terrain import Cells
 from homeward.terrain.cells import cells_with
+from homeward.terrain.crossings import Crossings
 from homeward.terrain.elevation import to_grid
+from homeward.terrain.points import Target
+from homeward.terrain.polygons import Area
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
@@ -56,10 +60,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-    from homeward.terrain import Cells
-    from homeward.terrain.crossings import Crossings
-    from homeward.terrain.points import Target
-    from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 TARGET = "#ffd400"

@@ -14,14 +14,16 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray, frozen
+from homeward.beliefs import Belief, Transition
 from homeward.beliefs.heights import Heights, SlopeBelief
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.files import refusing
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import NO_DATA, cells_of, pinned_config, setup_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
@@ -40,10 +42,6 @@ from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
 from homeward.terrain.gdal import has_degrees, same_system
 from homeward.terrain.reading import UNKNOWN, read_elevation
-
-if TYPE_CHECKING:
-    from homeward.beliefs import Belief, Transition
-    from homeward.kinds.rover.config import RoverConfig
 
 NUMBERS = ("height", "error", "variance", "x", "y")
 PLACES = (("row", "column"), ("x", "y"))

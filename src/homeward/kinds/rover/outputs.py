@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -69,16 +69,14 @@ from homeward.kinds.rover.way_home import (
     way_features,
     ways_home,
 )
+from homeward.kinds.rover.world import Rover
+from homeward.runs.kind import Ended
+from homeward.runs.log import Record
+from homeward.runs.manifest import Manifest
 from homeward.terrain import path_geojson, write_geojson, write_heights
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import area_geojson
 from homeward.terrain.writing import raster_style
-
-if TYPE_CHECKING:
-    from homeward.kinds.rover.world import Rover
-    from homeward.runs.kind import Ended
-    from homeward.runs.log import Record
-    from homeward.runs.manifest import Manifest
 
 
 def write_products(ended: Ended) -> None:

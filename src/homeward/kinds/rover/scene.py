@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from homeward.bonuses import InformationGain
 from homeward.kinds.rover.terrain import SEEN_DEVIATION
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
-
-if TYPE_CHECKING:
-    from homeward.runs import Setup
+from homeward.runs import Setup
 
 
 def scene_of(setup: Setup) -> Scene:

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray
+from homeward.beliefs import Sensor
+from homeward.beliefs.heights import SlopeBelief
 from homeward.bonuses import Looks, view_of
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
 from homeward.planning.gain_search import Scratch, Shares, search_outward
 from homeward.planning.graph import EVERYWHERE, Graph, graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.rate import MIN_LEFT, RateSearch
+from homeward.runs.kind import Ended
 from homeward.terrain.points import Target, cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature
-
-if TYPE_CHECKING:
-    from homeward.beliefs import Sensor
-    from homeward.beliefs.heights import SlopeBelief
-    from homeward.kinds.rover.config import RoverConfig
-    from homeward.runs.kind import Ended
 
 LOOKS = 100.0  # looks at unknown ground that the first visit of a target of weight 1 is worth
 WHY_NOT = {

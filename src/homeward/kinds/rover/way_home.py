@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,19 +24,17 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
+from homeward.planning.held import Held
 from homeward.planning.plan import floored
 from homeward.replay import Replay
+from homeward.runs import Run
 from homeward.runs.config import checked
+from homeward.runs.log import Record
 from homeward.solvers import solve_return
+from homeward.terrain import Cells
 from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.writing import crs_member, feature, route_gpx, route_kml, write_geojson
-
-if TYPE_CHECKING:
-    from homeward.planning.held import Held
-    from homeward.runs import Run
-    from homeward.runs.log import Record
-    from homeward.terrain import Cells
 
 
 class WaysHome(NamedTuple):

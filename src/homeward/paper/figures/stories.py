@@ -11,12 +11,12 @@ from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from matplotlib.path import Path
 
 from homeward.arrays import FloatArray
+from homeward.models import Model
 from homeward.paper.counterexamples import Row, Story, all_stories, way_home
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from homeward.models import Model
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3
