@@ -67,18 +67,8 @@ class RememberingAgent(Protocol):
 class AgentLoop(Loop):
     """The loop of an agent that chooses actions without a plan of ours.
 
-    Parameters
-    ----------
-    planner
-        The bonus that the page shows; it has no criteria.
-    belief, world
-        The prior belief, and the world to explore.
-    name
-        Name of the agent in messages.
-    make
-        Returns a new agent.
-    seed
-        Seed of the agent's random numbers.
+    The `planner` has the bonus that the page shows, and no criteria. `make` returns a new agent,
+    whose random numbers come from `seed`; `name` names it in messages.
     """
 
     held: Held

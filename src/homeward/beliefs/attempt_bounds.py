@@ -76,16 +76,9 @@ def move_bounds(
     """Return the moves [m] near informative attempts, and bounds (low, high) [m] on their success.
 
     Also return the cells [c], ascending, that these depend on. While these are not measured and no
-    move at them is tried, the result stays the same.
-
-    Parameters
-    ----------
-    informative : [k] moves whose outcomes are informative, given the measurements alone
-    attempts : All attempts
-    dest : [S, A] destinations
-    ground : Heights given the measurements, blocked cells, and limits of the slopes
-
-    Moves are state · A + action, ascending.
+    move at them is tried, the result stays the same. The `informative` moves [k] are those whose
+    outcomes are informative given the measurements alone; `dest` is [S, A]. Moves are state · A +
+    action, ascending.
     """
     if len(attempts) >= MAX_ATTEMPTS:
         raise InvalidBeliefError(

@@ -58,25 +58,15 @@ def walk_out(
 ) -> tuple[IntArray, BoolArray, FloatArray]:
     """Follow a mixture of policies until the recall, in each of E episodes.
 
-    Parameters
-    ----------
-    mixture
-        Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
-    fixed
-        Whether the recall comes after n steps. Otherwise n is 1, and the recall comes before each
-        step with probability 1 − γ.
-    limit
-        Steps after which an episode is cut.
-    afterwards, exits
-        The policy [n, S] that is followed after an action in `exits` [S, A].
-    allowed, rewards
-        Sets to stay inside and rewards to earn, each [K, S, A].
+    The mixture has cumulative weights [J] and policies [J, n, S]; one is drawn per episode. If
+    `fixed`, the recall comes after n steps; otherwise n is 1, and it comes before each step with
+    probability 1 − γ. After `limit` steps an episode is cut. After an action in `exits` [S, A], the
+    policy `afterwards` [n, S] is followed. `allowed` and `rewards`, each [K, S, A], are sets to
+    stay inside and rewards to earn.
 
-    Returns
-    -------
-    The state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every action
-    was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if the
-    recall is fixed, otherwise the reward of the action at the recall.
+    Return the state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every
+    action was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if
+    the recall is fixed, otherwise the reward of the action at the recall.
     """
     shares, outbound = mixture
     ends = np.empty(episodes, np.int64)

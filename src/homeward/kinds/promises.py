@@ -79,8 +79,40 @@ class Promise(NamedTuple):
         return f"“{self.name}” at {self.level:g}"
 
 
+class AgentConfig(Config):
+    """A configuration that names its agent by `agent`, or by `explorer` and `algorithm`."""
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible.
+
+        So a run has the same record whichever keys name its agent.
+        """
+        if not isinstance(values.get("agent"), str):
+            return values
+        agent, fields = find_agent(values["agent"]), cls.model_fields
+        keys = [key for key in ("explorer", "algorithm") if key in fields]
+        implied = {"algorithm": "paper" if agent.paper else "rate"}
+        for key in keys:
+            default = fields[key].default
+            if values.get(key, default) not in (default, implied.get(key)):
+                raise InvalidInputError(f"agent and {key} exclude each other: choose one")
+        for choice in product(*(get_args(fields[key].annotation) for key in keys)):
+            found = dict(zip(keys, choice, strict=True))
+            if meant_by(**found) == agent:
+                return {k: v for k, v in values.items() if k != "agent"} | found
+        return {**values, **implied}
+
+    def explores_with(self) -> PlanningAgent | ActingAgent:
+        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
+        if self.agent is not None:
+            return find_agent(self.agent)
+        named = getattr(self, "algorithm", "rate"), getattr(self, "explorer", "safe")
+        return meant_by(*named)
+
+
 # fmt: off
-class SafeConfig(Config):
+class SafeConfig(AgentConfig):
     """Keys of the safety criteria; a kind with an area to keep in adds `keep_in`."""
 
     unset_keys: ClassVar = ("agent", *ASKED)
@@ -114,11 +146,6 @@ class SafeConfig(Config):
         Option(form="STEPS", unset="at any step")] = None
 
     # fmt: on
-    @classmethod
-    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible."""
-        return spelled(cls, values)
-
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
@@ -126,10 +153,6 @@ class SafeConfig(Config):
         if fault is not None:
             raise ValueError(fault)
         return self
-
-    def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
-        return agent_of(self)
 
     def has_no_criterion(self) -> bool:
         """Return whether the agent keeps no safety criterion."""
@@ -191,37 +214,9 @@ EXPLORERS: dict[str, dict[str, Any]] = {
 """What the key `explorer` means: the fields of its `PlanningAgent`."""
 
 
-def agent_of(config: Any) -> PlanningAgent | ActingAgent:
-    """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
-    if config.agent is not None:
-        return find_agent(config.agent)
-    return meant_by(config.algorithm, getattr(config, "explorer", "safe"))
-
-
 def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
     """Return the agent for values of the keys `algorithm` and `explorer`."""
     return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
-
-
-def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values with the key `agent` replaced by `explorer` and `algorithm`, if possible.
-
-    So a run has the same record whichever keys name its agent.
-    """
-    if not isinstance(values.get("agent"), str):
-        return values
-    agent, fields = find_agent(values["agent"]), model.model_fields
-    keys = [key for key in ("explorer", "algorithm") if key in fields]
-    implied = {"algorithm": "paper" if agent.paper else "rate"}
-    for key in keys:
-        default = fields[key].default
-        if values.get(key, default) not in (default, implied.get(key)):
-            raise InvalidInputError(f"agent and {key} exclude each other: choose one")
-    for choice in product(*(get_args(fields[key].annotation) for key in keys)):
-        found = dict(zip(keys, choice, strict=True))
-        if meant_by(**found) == agent:
-            return {k: v for k, v in values.items() if k != "agent"} | found
-    return {**values, **implied}
 
 
 def naming(info: ValidationInfo) -> Named:

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 class Outside:
     """A world outside of the program: it answers an action with what was reported.
 
-    Parameters
-    ----------
-    state
-        Where the explorer starts.
-    final
-        Mask [S] of states that end the process; no state by default.
+    The explorer starts in `state`; states in the mask `final` [S], if given, end the process.
     """
 
     def __init__(self, state: int, final: BoolArray | None = None) -> None:

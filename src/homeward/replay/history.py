@@ -40,17 +40,10 @@ MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20
 class Checkpoints(Generic[T]):
     """Checkpoints of a sequence in which each value is computed from the previous one.
 
-    If the checkpoints take more than `max_bytes`, every other one is dropped, so the spacing
-    doubles.
-
-    Parameters
-    ----------
-    first
-        The value after 0 steps.
-    follow
-        Returns the value after a step, given the step's number and the previous value.
-    size
-        Returns the bytes that a value takes in addition to the previous checkpoint.
+    `follow` returns the value after a step, given the step's number and the previous value; `first`
+    is the value after 0 steps. `size` returns the bytes that a value takes in addition to the
+    previous checkpoint. If the checkpoints take more than `max_bytes`, every other one is dropped,
+    so the spacing doubles.
     """
 
     def __init__(

@@ -37,14 +37,8 @@ def level_of(replay: Replay) -> float | None:
 def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
     """Return a recorded run as JSON values that a player can show without this package.
 
-    Arrays are base64 texts of little-endian numbers.
-
-    Parameters
-    ----------
-    replay
-        The run.
-    level
-        Level of the region with a way home; that of the run by default, else `DEFAULT_LEVEL`.
+    Arrays are base64 texts of little-endian numbers. `level` is that of the region with a way home;
+    that of the run by default, else `DEFAULT_LEVEL`.
     """
     scene, steps = replay.scene, len(replay.log)
     cells = scene.shape[0] * scene.shape[1]

@@ -60,18 +60,10 @@ class Vehicle(ABC):
     def observation(
         self, measured: Any, moved: Transition | None, state: int, belief: Belief
     ) -> Any:
-        """Return the observation for `Belief.update`.
+        """Return the observation for `Belief.update` of what `measured` returned in `state`.
 
-        Parameters
-        ----------
-        measured
-            What `measured` returned.
-        moved
-            The action that was tried before, and where it led; None without an action.
-        state
-            Where the vehicle is.
-        belief
-            The belief before the observation.
+        `moved` is the action that was tried before, and where it led, or None; `belief` is that
+        before.
         """
 
     def read(self, path: Path) -> dict[str, Any]:

@@ -229,18 +229,10 @@ class Crossings:
 def find_crossings(
     heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: DrivingLimits
 ) -> Crossings:
-    """Return the ways between neighbouring cells of ``sides`` pixels.
+    """Return the ways between neighbouring cells of `sides` pixels (height, width).
 
-    Parameters
-    ----------
-    heights
-        [rows, columns] m, of the pixels; NaN for no data and for obstacles.
-    pixel
-        Height and width of a pixel in m.
-    sides
-        Height and width of a cell in pixels. Incomplete cells at the far edges are left out.
-    vehicle
-        What can be driven.
+    `heights` [rows, columns] are in m, NaN for no data and for obstacles; `pixel` is the height and
+    width of a pixel in m. Incomplete cells at the far edges are left out.
     """
     heights = frozen(np.ascontiguousarray(heights, np.float64))
     anchor, found = _cross(heights, pixel, sides, vehicle, parts=2)
