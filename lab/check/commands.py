@@ -261,10 +261,7 @@ def soundness(
 
 @app.command()
 def promise(
-    beliefs: Beliefs = 250,
-    tolerance: Tolerance = 1e-9,
-    seed: Seed = 0,
-    as_json: Json = False,
+    beliefs: Beliefs = 250, tolerance: Tolerance = 1e-9, seed: Seed = 0, as_json: Json = False
 ) -> None:
     """Follow every history of runs on small random beliefs, with the worst-case recall.
 
@@ -305,10 +302,7 @@ def promise(
 
 @app.command()
 def edges(
-    problems: Problems = 32,
-    tolerance: Tolerance = 1e-7,
-    seed: Seed = 0,
-    as_json: Json = False,
+    problems: Problems = 32, tolerance: Tolerance = 1e-7, seed: Seed = 0, as_json: Json = False
 ) -> None:
     """Solve random problems with extreme numbers, and compare with exact rational answers.
 

@@ -19,9 +19,7 @@ LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
 
 
 def draw_conservative(
-    samples: Sequence[Sample],
-    averages: Sequence[Sample],
-    counted: Mapping[str, int],
+    samples: Sequence[Sample], averages: Sequence[Sample], counted: Mapping[str, int]
 ) -> Figure:
     """Return a figure with a column for each setting: bounds above, exploration below.
 

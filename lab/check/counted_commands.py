@@ -238,8 +238,7 @@ def conservative(
 
 def ground(
     raster: Annotated[
-        list[Path] | None,
-        typer.Option(help="A terrain model to explore; can be repeated."),
+        list[Path] | None, typer.Option(help="A terrain model to explore; can be repeated.")
     ] = None,
     grounds: Annotated[int, typer.Option(help="Synthetic grounds.", min=0)] = 3,
     steps: Steps = 1000,

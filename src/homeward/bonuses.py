@@ -396,10 +396,7 @@ def weights_of(
     if in_reach <= nearby:
         return Weights(frozen(weight), None, (0, 0))
     rows, columns = weight.shape
-    fast = (
-        next_fast_len(shape[0] + rows - 1),
-        next_fast_len(shape[1] + columns - 1, real=True),
-    )
+    fast = (next_fast_len(shape[0] + rows - 1), next_fast_len(shape[1] + columns - 1, real=True))
     around = np.zeros(fast)
     around[:rows, :columns] = weight
     around[0, 0] = 0.0

@@ -200,11 +200,7 @@ def _fit_at(
 
 
 def _profile(
-    correlation: FloatArray,
-    values: FloatArray,
-    smoothness: float,
-    length: float,
-    ratio: float,
+    correlation: FloatArray, values: FloatArray, smoothness: float, length: float, ratio: float
 ) -> KernelFit | None:
     """Return the best mean and variance for a correlation matrix [n, n] and a noise ratio."""
     n = len(values)
@@ -331,10 +327,7 @@ def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntA
     place = np.full(shape[0] * shape[1], -1)
     place[cells] = np.arange(len(cells))
     grid = place.reshape(shape)
-    pairs = [
-        (grid[:, :-1].ravel(), grid[:, 1:].ravel()),
-        (grid[:-1].ravel(), grid[1:].ravel()),
-    ]
+    pairs = [(grid[:, :-1].ravel(), grid[:, 1:].ravel()), (grid[:-1].ravel(), grid[1:].ravel())]
     one, two = (np.concatenate(part) for part in zip(*pairs, strict=True))
     both = (one >= 0) & (two >= 0)
     return one[both], two[both]

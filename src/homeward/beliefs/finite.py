@@ -27,14 +27,7 @@ from homeward.arrays import (
 )
 from homeward.beliefs import corrections as sigma
 from homeward.beliefs.corrections import changes_state
-from homeward.beliefs.observations import (
-    Labels,
-    Likelihood,
-    Rows,
-    Transition,
-    Visit,
-    in_turn,
-)
+from homeward.beliefs.observations import Labels, Likelihood, Rows, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Model, Moves, SparseMDP
 
@@ -183,10 +176,7 @@ class FiniteBelief:
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False
-        success, changes = (
-            self._success()[self.weights > 0.0],
-            changes_state(first.dest),
-        )
+        success, changes = (self._success()[self.weights > 0.0], changes_state(first.dest))
         return not ((success > 0.0) & (success < 1.0) & changes).any()
 
     def blocked_probability(self) -> FloatArray:

@@ -50,12 +50,7 @@ def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, rig
 
 @njit(cache=True, error_model="numpy")
 def keep_visible(
-    heights: FloatArray,
-    row: int,
-    column: int,
-    mast: float,
-    cells: IntArray,
-    distances: FloatArray,
+    heights: FloatArray, row: int, column: int, mast: float, cells: IntArray, distances: FloatArray
 ) -> int:
     """Move visible cells [n] and their distances to the front, in order; return their number."""
     columns, kept = heights.shape[1], 0

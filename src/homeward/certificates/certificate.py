@@ -226,8 +226,5 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
         if not shown <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
             reasons.append(f"the plan is claimed to be optimal, but the proven gap is {shown:.6g}")
     return replace(
-        worth,
-        recomputed_value=again.value,
-        recomputed_upper=again.upper,
-        reasons=tuple(reasons),
+        worth, recomputed_value=again.value, recomputed_upper=again.upper, reasons=tuple(reasons)
     )

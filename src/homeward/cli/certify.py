@@ -42,8 +42,7 @@ def certify(
     method: Annotated[
         str | None,
         typer.Option(
-            help="exact, sampling, arithmetic, or all methods that apply.",
-            show_default="all",
+            help="exact, sampling, arithmetic, or all methods that apply.", show_default="all"
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,

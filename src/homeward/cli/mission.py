@@ -70,12 +70,7 @@ def start_command(name: str) -> Any:
     )
     why = "is of a simulated world only; in a mission the vehicle reports what happens"
     return make_command(
-        start,
-        kind.config,
-        name,
-        summary=summary,
-        without=vehicle.unused_keys,
-        why_without=why,
+        start, kind.config, name, summary=summary, without=vehicle.unused_keys, why_without=why
     )
 
 
@@ -114,23 +109,20 @@ def observe(
         ),
     ] = None,
     position: Annotated[
-        str | None,
-        typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now."),
+        str | None, typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now.")
     ] = None,
     tried: Annotated[
         str | None, typer.Option(metavar="MOVE", help="The move that it tried, such as NE.")
     ] = None,
     moved: Annotated[
-        bool,
-        typer.Option("--moved", help="It came there by other means than one move on the map."),
+        bool, typer.Option("--moved", help="It came there by other means than one move on the map.")
     ] = False,
     used: Annotated[
         list[float] | None,
         typer.Option(help="With --moved: what it used of each limit (--distance, --energy)."),
     ] = None,
     sure: Annotated[
-        bool,
-        typer.Option("--sure", help="Take heights that are far from what is believed."),
+        bool, typer.Option("--sure", help="Take heights that are far from what is believed.")
     ] = False,
     name: Annotated[
         str | None, typer.Option("--id", help="Id of the report: sent again, it counts once.")

@@ -61,10 +61,7 @@ def criteria(
 
 
 @app.command()
-def counterexamples(
-    out: Figure = Path("counterexamples.png"),
-    as_json: Json = False,
-) -> None:
+def counterexamples(out: Figure = Path("counterexamples.png"), as_json: Json = False) -> None:
     """Show why simpler definitions of safety fail, on three small worlds.
 
     Each example of the paper's section 3.3 has an unsafe policy that a simpler
@@ -122,10 +119,7 @@ def _print_stories(rows: Sequence[Row]) -> None:
 
 
 @app.command()
-def examples(
-    out: Figure = Path("examples.png"),
-    as_json: Json = False,
-) -> None:
+def examples(out: Figure = Path("examples.png"), as_json: Json = False) -> None:
     """Explore three grid worlds, safely and unsafely: reproduce the paper's figure of examples.
 
     The explorer sees a height only from a neighbouring square. It can climb one

@@ -26,10 +26,7 @@ def run_command(name: str) -> Any:
     kind = find_kind(name)
 
     def run(
-        settings: dict[str, Any],
-        out: Out = None,
-        config: ConfigFile = None,
-        as_json: Json = False,
+        settings: dict[str, Any], out: Out = None, config: ConfigFile = None, as_json: Json = False
     ) -> None:
         given = Settings(name, kind.config, settings, config)
         run_and_report(kind, given, out, stem=kind.name, as_json=as_json)

@@ -100,13 +100,9 @@ def show_run(
 @app.command()
 def resume(
     directory: Directory,
-    steps: Annotated[
-        int | None,
-        typer.Option(help="New maximum number of steps.", min=0),
-    ] = None,
+    steps: Annotated[int | None, typer.Option(help="New maximum number of steps.", min=0)] = None,
     other_versions: Annotated[
-        bool,
-        typer.Option("--other-versions", help="Resume even if versions of packages changed."),
+        bool, typer.Option("--other-versions", help="Resume even if versions of packages changed.")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -83,11 +83,7 @@ class Intervals:
 
 
 def explore_as_peer(
-    ground: Ground,
-    start: int,
-    *,
-    measurements: int = MEASUREMENTS,
-    expanders: bool = True,
+    ground: Ground, start: int, *, measurements: int = MEASUREMENTS, expanders: bool = True
 ) -> Outing:
     """Run SafeMDP from a start; without expanders it measures the widest interval of all."""
     began = time.process_time()

@@ -135,12 +135,7 @@ class GeneralSearch:
         return plan, paid, limit
 
     def _worth_learning(
-        self,
-        model: SparseMDP,
-        bonus: FloatArray,
-        share: FloatArray,
-        inside: BoolArray,
-        state: int,
+        self, model: SparseMDP, bonus: FloatArray, share: FloatArray, inside: BoolArray, state: int
     ) -> tuple[Ratio, Limit]:
         """Return the best ratio of gain to steps, or else to risk; and what limits further gain."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)

@@ -271,12 +271,7 @@ def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float,
 
 @kernel
 def start_keys(
-    graph: Graph,
-    way: IntArray,
-    trusted: float,
-    homes: IntArray,
-    state: int,
-    keys: Keys,
+    graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, keys: Keys
 ) -> tuple[IntArray, float, float]:
     """Prepare `keys` for `settle`: only homes have a way. Returns what `hold_way` does.
 

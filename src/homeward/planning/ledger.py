@@ -332,13 +332,7 @@ class Ledger:
         return not self.is_limited or getattr(belief, "moves_work_or_never", False)
 
     def _sharper(
-        self,
-        survey: Survey,
-        state: int,
-        choice: IntArray,
-        belief: Any,
-        more: Edges,
-        cost: float,
+        self, survey: Survey, state: int, choice: IntArray, belief: Any, more: Edges, cost: float
     ) -> tuple[Edges, float]:
         """Return the changed edges and the cost of adding `choice` [S] from `state`.
 

@@ -269,10 +269,7 @@ class Planner:
         return collected
 
     def _solve(
-        self,
-        problem: Problem,
-        requirements: Sequence[Requirement],
-        previous: Plan | None,
+        self, problem: Problem, requirements: Sequence[Requirement], previous: Plan | None
     ) -> tuple[ConstrainedSolution, Method]:
         """Solve by the chosen method, or by the other if that does not converge.
 

@@ -105,15 +105,7 @@ def _require(
     reward, final = situation.recall_reward(returns.value, corrections.exploring, out)
     name = return_name(model, home, within)
     return Requirement(
-        name,
-        delta,
-        reward,
-        home,
-        returns,
-        returns.value,
-        final=final,
-        within=within,
-        kind="return",
+        name, delta, reward, home, returns, returns.value, final=final, within=within, kind="return"
     )
 
 

@@ -125,9 +125,7 @@ class Pricer:
 
 
 def solve_constrained(
-    problem: Problem,
-    starts: Sequence[IntArray] = (),
-    hint: FloatArray | None = None,
+    problem: Problem, starts: Sequence[IntArray] = (), hint: FloatArray | None = None
 ) -> ConstrainedSolution:
     """Solve a problem by column generation, warm-started from `starts` and `hint`.
 

@@ -80,9 +80,7 @@ def occupancy_lp(
     return replace(answer, status=answer.status if cut_short else Status.NUMERICAL)
 
 
-def statement_of(
-    problem: ConstrainedProblem,
-) -> tuple[csc_array, FloatArray, FloatArray, float]:
+def statement_of(problem: ConstrainedProblem) -> tuple[csc_array, FloatArray, FloatArray, float]:
     """Return the LP: matrix [S + K, n], lower limits [S + K] of its rows, costs [n] and a unit.
 
     The first S rows are equations, the others are lower bounds. The n variables are the

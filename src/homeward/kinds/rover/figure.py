@@ -35,15 +35,7 @@ from homeward.kinds.rover.summary import GROUND_COLOURS
 from homeward.kinds.rover.targets import targets_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
-from homeward.plots.map_figures import (
-    PAPER,
-    QUIET,
-    FilmFigure,
-    Layout,
-    draw_key,
-    draw_maps,
-    mark,
-)
+from homeward.plots.map_figures import PAPER, QUIET, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
 from homeward.runs import Run, RunStatus
 from homeward.runs.config import checked

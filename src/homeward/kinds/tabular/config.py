@@ -8,13 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from homeward.errors import InvalidInputError
-from homeward.kinds.promises import (
-    CAN_COME_HOME,
-    AgentConfig,
-    Discount,
-    StepLimit,
-    check_keys,
-)
+from homeward.kinds.promises import CAN_COME_HOME, AgentConfig, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
 from homeward.planning.sampled import Sampled
 from homeward.runs.config import Named, Option
