@@ -338,10 +338,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         )
 
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both.
-
-        Several observations may be given as a tuple or list.
-        """
+        """Return the belief after measured heights, a tried move, or both, or a list of these."""
         match observation:
             case tuple() | list():
                 return in_turn(self, observation)

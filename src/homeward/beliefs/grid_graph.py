@@ -63,10 +63,7 @@ class Attempt(NamedTuple):
 
 
 def attempt_of(moved: Transition, graph: Moves, blocked: BoolArray) -> Attempt:
-    """Return an observed move as an `Attempt`, with states and actions as indices.
-
-    Raise if the observation is impossible on the graph with the mask `blocked` [S] of cells.
-    """
+    """Return an observed move as an `Attempt`; raise if the graph or `blocked` forbids it."""
     state, action, after = moved.numbers(Labels.of(graph))
     there = int(graph.dest[state, action])
     if after not in (state, there):

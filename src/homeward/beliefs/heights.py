@@ -99,10 +99,7 @@ class Heights:
 
 
 class Chances(NamedTuple):
-    """Bounds on the probability that each move works, and the attempts that they depend on.
-
-    Moves are state · A + action, ascending.
-    """
+    """Bounds on the success of moves (state·A + action, ascending), and attempts behind them."""
 
     low: Shared  # [S, A] lower bounds
     never: Shared  # [S, A] 1 − low
@@ -241,10 +238,7 @@ class SlopeBelief:
         return frozen(1.0 - self.success_bounds()[0])
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] without an exact probability, and lower bounds [m] on blocking.
-
-        Moves are state · A + action, ascending.
-        """
+        """Return inexact moves [m] (state·A + action, ascending), and lower bounds on blocking."""
         low, high = (bound.ravel() for bound in self.success_bounds())
         moves = np.flatnonzero(low != high)
         return moves, 1.0 - high[moves]
@@ -383,10 +377,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return self._chances.never
 
     def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works.
-
-        It is exact where `mean` is.
-        """
+        """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
         return self._chances.never.read()
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
@@ -532,10 +523,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both.
-
-        Several observations may be given as a tuple or list.
-        """
+        """Return the belief after measured heights, a tried move, or both, or a list of these."""
         if isinstance(observation, tuple | list):
             return in_turn(self, observation)
         if not isinstance(observation, Heights | Transition):

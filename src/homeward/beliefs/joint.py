@@ -104,10 +104,7 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
 
 
 def lost_by_adding(belief: Any, sets: MoveSets) -> float:
-    """Return an upper bound on Pr(all moves of set 0 work) − Pr(all moves of set 1 work).
-
-    Set 1 need not contain all moves of set 0.
-    """
+    """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work), for any two sets."""
     if not isinstance(belief, CorrelatedTerrainBelief):
         found = work_together(belief, sets)
         return 1.0 if found is None else max(0.0, float(found.high[0] - found.low[1]))

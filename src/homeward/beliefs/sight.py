@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 @njit(cache=True, error_model="numpy")
 def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, right: int) -> bool:
-    """Return whether a mast of ``mast`` m sees the cell ``down`` rows and ``right`` columns away.
-
-    ``heights`` [R, C] are in m; both cells must be on the map.
-    """
+    """Return whether a mast of `mast` m sees a cell `down` and `right`; `heights` [R, C] in m."""
     top, end = heights[row, column] + mast, heights[row + down, column + right]
     if not (math.isfinite(top) and math.isfinite(end)):
         return False

@@ -53,10 +53,7 @@ def return_bounds(
 def _follow(
     world: MeanModel, sigma: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lower bound [S] of a return policy [S], and its expected number of moves [S].
-
-    All attempts of a move count as one move.
-    """
+    """Return the bound [S] of a return policy [S], and its expected moves [S] without retries."""
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
     edges, away = rows_of(world.rows), _away(world)

@@ -204,10 +204,7 @@ def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) ->
 def _check_shortfall(
     claims: Claims, sigma: FloatArray, values: FloatArray, width: float, name: str, said: Findings
 ) -> None:
-    """Report corrections [S, A] above the mean of `values` [n, S, A], which lie within `width`.
-
-    Each correction is tested, and the sum of all of them.
-    """
+    """Report corrections [S, A], or their sum, above the mean of `values` [n, S, A] in `width`."""
     odds = said.log_odds(sigma.size)
     mean, half = values.mean(axis=0), slack(values, odds, width)
     wrong = sigma > mean + half

@@ -21,10 +21,7 @@ T = TypeVar("T")
 
 
 class Handler:
-    """Handler of SIGINT: raises KeyboardInterrupt, or only takes note while `waiting`.
-
-    A second Ctrl-C raises also while `waiting`.
-    """
+    """SIGINT handler: raises KeyboardInterrupt; while `waiting` it takes note of the first one."""
 
     def __init__(self) -> None:
         self.pressed = False

@@ -296,10 +296,7 @@ def _text(value: Any) -> str:
 
 
 def new_limit(run: Run, limit: int | None) -> int | None:
-    """Return the new step limit, or None to keep the limit of the run.
-
-    Raise if an unfinished run has already taken more steps.
-    """
+    """Return the new step limit, None to keep the run's; raise if more steps were taken."""
     from homeward.runs import RunStatus
 
     own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit

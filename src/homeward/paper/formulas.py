@@ -69,10 +69,7 @@ def random_formula(variables: int, clauses: int, rng: np.random.Generator) -> Fo
 
 
 def belief_from(formula: Formula) -> FiniteBelief:
-    """Return the belief of a formula: 2ⁿ equally likely `Moves` worlds with 2 + 3m states.
-
-    World i makes variable k true iff bit k−1 of i is set.
-    """
+    """Return 2ⁿ equally likely worlds with 2 + 3m states; in world i, bit k − 1 is variable k."""
     if formula.variables > MAX_VARIABLES:
         raise InvalidBeliefError(
             f"{formula.name}: {formula.variables} variables make 2^{formula.variables} worlds; "

@@ -204,28 +204,16 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Outing:
-    """The result of a run.
+    """The result of a run; SafeMDP has no `risk` and no `round_trips`."""
 
-    Attributes
-    ----------
-    coverage : Claimed fraction of T
-    unsafe : Moves taken that climb more than `UNSAFE_LIMIT`
-    false_claims : Claimed moves that are unsafe
-    taken : Measurements taken
-    moves : Moves taken
-    risk : Sum of the charged probabilities that a move is unsafe; None for SafeMDP
-    round_trips : Fraction of T on round trips that are safe at a level; None for SafeMDP
-    seconds : Processor time in s
-    """
-
-    coverage: float
-    unsafe: int
-    false_claims: int
-    taken: int
-    moves: int
-    risk: float | None
-    round_trips: float | None
-    seconds: float
+    coverage: float  # claimed fraction of T
+    unsafe: int  # moves taken that climb more than `UNSAFE_LIMIT`
+    false_claims: int  # claimed moves that are unsafe
+    taken: int  # measurements taken
+    moves: int  # moves taken
+    risk: float | None  # sum of the charged probabilities that a move is unsafe
+    round_trips: float | None  # fraction of T on round trips that are safe at a level
+    seconds: float  # processor time
 
 
 def read_ground(file: ArrayLike | str) -> Ground:

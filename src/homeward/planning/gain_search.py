@@ -23,10 +23,7 @@ from homeward.planning.graph import MIN_SUCCESS, Graph, affords, comes_before, s
 
 
 class Shares(NamedTuple):
-    """Shares: the fraction of each remaining risk budget that a way home from a state would spend.
-
-    The share of a state is the largest over all budgets.
-    """
+    """The fraction of each remaining risk budget that a way home from a state would spend."""
 
     added: FloatArray  # [K, S] risk that the way home would add
     left: FloatArray  # [K] remaining budget, above 0; −1 if the budget does not count

@@ -192,10 +192,7 @@ class Guide:
         return replace(held, accounts=tuple(accounts))
 
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
-        """Return the state of the run after an action that was not decided here.
-
-        It is charged like a decided action. Return None if a level or a limit does not allow it.
-        """
+        """Return the run's state after an action of others, charged as ours; None if forbidden."""
         model, search = belief.mean(), self._started(belief)
         task = search.task
         if task.allowed is not None and not task.allowed[state, action]:
@@ -246,10 +243,7 @@ class Guide:
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
     ) -> tuple[list[Survey], Belief | None]:
-        """Return all ways home on moves, for the budgets `which` or for all of them.
-
-        Also return the belief if it makes charges smaller, else None.
-        """
+        """Return ways home on moves for budgets `which` or all; and the belief if it helps."""
         task, model = self._started(belief).task, belief.mean()
         assert isinstance(model, Moves)
         graph = graph_of(belief, model, self.planner.correction)

@@ -279,10 +279,7 @@ class RateSearch:
         return Proposal(tuple(path.tolist()), gain, steps, share, along) if len(path) else None
 
     def homeward(self, view: View) -> Proposal | None:
-        """Return the held way home if the whole run is limited; otherwise None.
-
-        Also return None at home, and if the way is out of reach.
-        """
+        """Return the held way home of a limited run; None at home, or if it is out of reach."""
         for ledger, survey in zip(self.task.ledgers, view.surveys, strict=True):
             path, way, dest = [view.state], survey.account.way, view.graph.dest
             if ledger.limits is None or survey.lost or view.state in ledger.homes:

@@ -135,10 +135,7 @@ class Draws(NamedTuple):
         return found
 
     def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
-        """Return the probability [n, S] of coming home by a policy, in `wanted` states [k].
-
-        States that can't be reached from these have 0.
-        """
+        """Return Pr(coming home) [n, S] by a policy, from `wanted` [k] and what they reach."""
         states = len(policy)
         state, action = np.divmod(self.row, self.actions)
         moving = (policy != GIVE_UP) & ~at_home

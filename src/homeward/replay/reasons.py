@@ -188,10 +188,7 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
 
 
 def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
-    """Return the bound on the way home [A] from where each action leads, the least of its outcomes.
-
-    None if a criterion asks for it.
-    """
+    """Return the least bound on the way home [A] after each action; None if a criterion has it."""
     if any(criterion.home.size for criterion in plan.criteria):
         return None
     way, model, state = moment.returns[1].value, moment.model, moment.state

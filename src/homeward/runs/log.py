@@ -137,13 +137,8 @@ class LogFollower:
     """Counts the valid lines of a log while it grows; each byte is read once.
 
     Lines that were read stay valid as long as the file is the same and has not become shorter,
-    since writers remove only an incomplete last line.
-
-    Attributes
-    ----------
-    damage
-        What is wrong with the first damaged line; None if no line is damaged. An incomplete last
-        line is not damage.
+    since writers remove only an incomplete last line. `damage` says what is wrong with the first
+    damaged line; it is None without one. An incomplete last line is not damage.
     """
 
     parse: Callable[[bytes], Any] = staticmethod(text_of)

@@ -62,10 +62,7 @@ def to_record(
 
 
 def holding_of(number: int, held: Held | None, before: Held | None) -> dict[str, Any] | None:
-    """Return as JSON how a step changed the `Held` of the run; None if the run has no `Held`.
-
-    The first step also records the initial return policies.
-    """
+    """Return as JSON how a step changed `Held`, from nothing at step 1; None without `Held`."""
     if held is None or before is None:
         return None
     holding = held.encode(before)

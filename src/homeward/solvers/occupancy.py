@@ -108,10 +108,7 @@ def run_lp(
     *,
     closest: bool = False,
 ) -> Occupancy:
-    """Build the LP and solve it once; with `closest`, minimise the total shortfall instead.
-
-    HiGHS drops entries of the matrix below `smallest`.
-    """
+    """Solve the LP without entries below `smallest`; with `closest`, minimise the shortfall."""
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
     usable = np.isfinite(problem.objective).ravel()

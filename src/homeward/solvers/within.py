@@ -144,10 +144,7 @@ def improve_moves(
     best: FloatArray,
     choice: IntArray,
 ) -> None:
-    """Write the ``best`` value [S] one step before ``value`` [S], and its action ``choice`` [S].
-
-    An action with reward −inf, or whose destination is its own state, is never chosen.
-    """
+    """Write `best` [S] one step before `value` [S], and its action `choice` [S]."""
     states, actions = dest.shape
     for s in range(states):
         best[s], choice[s] = -np.inf, 0

@@ -204,10 +204,7 @@ def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, A
 def geometries(
     value: Any, where: str = "it", depth: int = 0, about: Any = None
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yield each geometry of a GeoJSON value, its name in messages, and its feature's properties.
-
-    Features without a geometry are left out.
-    """
+    """Yield each geometry of a GeoJSON value, its name, and its feature's properties."""
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):

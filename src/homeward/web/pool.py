@@ -82,10 +82,7 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer to a request; raise if the client disconnects (`gone`) before its turn.
-
-        `limit` is in seconds.
-        """
+        """Return the answer within `limit` seconds; raise if the client is `gone` by then."""
         patience = PATIENCE.get(name, 0)
         self._waiting[patience] += 1
         try:

@@ -30,10 +30,9 @@ from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
 from homeward.web import forms
 from homeward.web.catalogue import ONLY_EARLIER_STEPS
-from homeward.web.differences import differences
 from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
-from homeward.web.frames import pack
+from homeward.web.frames import differences, pack
 from homeward.web.refusals import Refusal, RefusalError, told
 
 if TYPE_CHECKING:

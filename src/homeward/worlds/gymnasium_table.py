@@ -241,10 +241,7 @@ def from_gymnasium(
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was found of one world: how often each (key, action) led to each key, None for the end.
-
-    From a table, `counts` has probabilities.
-    """
+    """One world: how often (by a table: how likely) (key, action) led to a key; None is the end."""
 
     keys: tuple[Key, ...]
     counts: dict[tuple[Key, int], Counter[Key]]
