@@ -45,10 +45,7 @@ DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
 RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)  # ranges of the sensor, in cells
 SHORT = 1.5  # sensor range in cells at which moves often fail; it gets more worlds
-SIDE = 12
-"""Cells along each side of terrain; a run can explore all of it within `LIMIT`. Grids have twice
-as many squares along each side."""
-
+SIDE = 12  # cells along each side of terrain, which `LIMIT` steps can explore; grids have twice
 LIMIT = 1500  # maximum number of steps of a run
 CELL_METRES = 20.0  # side in m of the cells for which the defaults were chosen
 GRIDS = {"grid, walls .2": 0.2, "grid, walls .4": 0.4}

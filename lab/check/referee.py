@@ -34,8 +34,7 @@ from lab.check.rationals import Exact, Point, Values, best_mixture, dot, rationa
 Referee = Literal["exact", "lp", "proof"]
 
 VALUE_TOLERANCE = Fraction(1, 10**9)  # largest error, relative to the largest value
-LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
-"""Largest shortfall of a policy that counts as meeting its level."""
+LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)  # largest shortfall that still meets a level
 
 
 @dataclass(frozen=True, slots=True)

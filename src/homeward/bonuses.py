@@ -35,17 +35,14 @@ class Bonus(Protocol):
         """Return the bonus ξ[S, A] ≥ 0 under a belief."""
 
 
-NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
-"""Value of `Looks.action` if the explorer learns by arriving and needs no further action."""
+NO_ACTION: IntArray = frozen(np.empty(0, np.int32))  # `Looks.action` if arriving is all it takes
 
 
 NO_GROUND: FloatArray = frozen(np.empty((0, 0)))  # `Looks.ground` where nothing hides a cell
-NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
-"""`Looks.done` where a second look from a cell counts like the first."""
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))  # `Looks.done` if second looks count like first
 
 
-NO_VISITS: FloatArray = frozen(np.empty(0))
-"""`Looks.visit` where being in a cell gains nothing of its own."""
+NO_VISITS: FloatArray = frozen(np.empty(0))  # `Looks.visit` if being in a cell gains nothing
 
 
 class Looks(NamedTuple):

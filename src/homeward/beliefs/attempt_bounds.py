@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 BOX_DOUBT = 1e-12  # largest probability that any boxed height near a move lies outside its box
 MAX_BOXED = 17  # largest number of boxed cells near a move: its two ends and their neighbours
 ROUNDING = 2.0**-36  # bound on the rounding error of a bivariate normal probability
-MAX_ATTEMPTS = 2**26
-"""Number of attempts from which their doubts, `SURE` each, could exceed half a rounding error."""
-
+MAX_ATTEMPTS = 2**26  # attempts whose doubts, `SURE` each, could exceed half a rounding error
 PLAIN, BOXED, FREE = range(3)
 
 

@@ -29,8 +29,7 @@ SURE = 2.0**-80  # an outcome is not informative if its opposite is at most this
 WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in deviations, from which `witness` starts
 MAX_BATCH = 2**16  # largest batch of samples; if all are rejected, `draw` uses Gibbs sampling
 GIBBS_SWEEPS = 64  # sweeps over a component whose outcomes are too unlikely for rejection
-MAX_RESTARTS = 64
-"""Largest number of times that `draw` starts again after an almost certain outcome is violated."""
+MAX_RESTARTS = 64  # most restarts of `draw` after an almost certain outcome is violated
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,9 +42,7 @@ LEAST_NOISE_RATIO = 1e-9  # noise variance / height variance; keeps matrices inv
 IMPOSSIBLE = 1e300  # loss of a kernel under which the heights are impossible; finite for the search
 MAX_FIT_CELLS = 600  # most measured cells that a fit uses, spread evenly over those given
 EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
-OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO
-"""Share of standardised residuals beyond ±2 from which a kernel counts as overconfident."""
-
+OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO  # of residuals beyond ±2: the kernel is too sure
 MIN_PAIRS = 30  # fewest pairs of neighbours on which a kernel is judged
 
 

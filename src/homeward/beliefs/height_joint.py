@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from homeward.beliefs.height_kernels import Ground
 
 REACH = 7  # standard deviations up to which a height is integrated; the rest has a mass of 3e-12
-FINEST, COARSEST = 512, 32
-"""Bins per standard deviation: the most, beside cells that are known far better, and the least."""
-
+FINEST, COARSEST = 512, 32  # bins per deviation: the most, beside well-known cells, and the least
 BINS_PER_RATIO = 8  # bins per standard deviation of the best known cell below
 NEGLIGIBLE = 1e-8  # risk of a move up to which it is subtracted instead of integrated
 ROUNDING = 2.0**-36  # rounding of a probability for each cell: the sums and places of its bins

@@ -38,8 +38,7 @@ from homeward.shared import LazyArrays, Shared
 SHARP = 0.01  # deviation in m up to which a height counts as known, as in the paper's figure
 PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
 REFRESH_SHARE = 0.25  # largest share of measured cells whose moves alone are computed again
-SHARED = ("height", "variance", "looked")
-"""Fields of a `TerrainBelief` whose arrays are shared with other beliefs."""
+SHARED = ("height", "variance", "looked")  # fields whose arrays beliefs share
 
 _NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
 

@@ -40,8 +40,7 @@ COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
 WALL, UNKNOWN, END = -1, 0, -1
 MAX_CONCENTRATION = 1e12  # sum a + b above which the asymptotic limits of a shortfall are used
-MIN_NORMAL_CONCENTRATION = 1e6
-"""If min(a, b) is above this, the normal limit is used, otherwise the gamma limit."""
+MIN_NORMAL_CONCENTRATION = 1e6  # of min(a, b): the normal limit above it, the gamma limit below
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,9 +22,7 @@ from homeward.words import EVALUATORS, VERDICTS
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims, PlanClaims
 
-CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
-"""Types of criteria whose claims can be checked."""
-
+CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria that can be checked
 WEIGHT_TOLERANCE = 1e-9  # largest difference between the sum of a mixture's weights and 1
 GAP_TOLERANCE = 1e-9  # largest error of a gap, as a fraction of max(|upper bound|, |value|)
 

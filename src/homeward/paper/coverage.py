@@ -28,16 +28,13 @@ from homeward.studies.work import play
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}  # number of worlds of each size in the paper
 WALLS = (0.2, 0.4, 0.6)
 EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")  # the paper's explorers
-CORRECTION = {"safe": "general", "rate": "moves"}
-"""Correction of the explorers that have a level, in the comparison with the paper."""
-
+CORRECTION = {"safe": "general", "rate": "moves"}  # of the explorers with a level, as in the paper
 LEVELS = (1.0, 0.95, 0.9, 0.8)
 VARIANTS = (("safe", "general"), ("safe", "moves"), ("rate", "moves"))
 """Explorers and corrections that run at all `LEVELS`."""
 
 OTHER_SIZE, OTHER_WORLDS = 10, 200  # size and number of the worlds for `VARIANTS`
-KEY = ("size", "walls", "explorer", "delta", "correction")
-"""Keys of a cell, which is one combination of settings in the study."""
+KEY = ("size", "walls", "explorer", "delta", "correction")  # keys of a cell of the study
 
 
 def config_of(cell: dict[str, Any], seed: int) -> GridConfig:

@@ -54,8 +54,7 @@ LEVELS = (0.98, 0.90, 0.70)
 CHOICES = {"nearest": "certified-nearest", "best rate": "certified-rate"}
 """Agents of our baselines, by their names in the study."""
 
-KEY = ("algorithm", "explorer", "delta", "correction", "choice")
-"""Keys of a cell that distinguish settings."""
+KEY = ("algorithm", "explorer", "delta", "correction", "choice")  # keys that distinguish settings
 
 
 def settings_of(

@@ -31,8 +31,7 @@ from homeward.studies.work import play
 
 DISCOUNT = 0.99
 MAX_STEPS = 200  # largest number of steps of an exploration; all examples of the paper need fewer
-DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
-"""The safety levels that `try_levels` tries."""
+DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)  # safety levels of `try_levels`
 
 
 @dataclass(frozen=True, slots=True, eq=False)

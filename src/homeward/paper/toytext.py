@@ -44,8 +44,7 @@ DISCOUNT = 0.99
 MAX_RETURN_STEPS = 10_000  # largest number of steps of a return at the end of a run
 TAXI_START = 129  # the taxi is at 1,1, the passenger at a corner, bound for another
 SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)  # as after fifty trials that all went ahead
-KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
-"""Prior counts as after long trials on ice: ahead, left and right equally often, back rarely."""
+KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)  # as after long trials on ice
 
 
 @dataclass(frozen=True, slots=True)

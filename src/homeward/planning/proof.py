@@ -29,8 +29,7 @@ from homeward.safety import (
 )
 from homeward.safety.problem import lower
 
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
-"""The criteria whose truth is known; of others only the corrected bound is."""
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria whose truth is known
 
 
 def proven(

@@ -58,9 +58,7 @@ SWITCH_MARGIN = 0.1  # fraction by which another proposal's rate must be higher 
 BEAM_PRICE = 0.7  # price of a step in the beam search, as a fraction of the best rate
 BEAM_WIDTH, BEAM_DEPTH = 24, 12  # of the beam search: width for nine cells, depth in steps
 TOUR_POWER = 4.0  # tours divide gains by steps to this power; a high power prefers near states
-TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0
-"""Number of tours that are compared, and their radius in steps."""
-
+TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0  # tours that are compared, and their radius in steps
 TOUR_RETURN_PRICE = 0.1  # cost of a step left when a tour reaches new ground; see `best_tour`
 MAX_TOUR_RISK = 1e-3  # tours first use only moves with at most this risk of never working
 

@@ -49,9 +49,7 @@ PLAN_WORLDS = 200  # worlds by which an action is chosen; its cost is estimated 
 CHUNK = 500  # largest number of worlds that are evaluated at once
 ROW_ROUNDING = 1e-12  # a row that lacks no more than this to 1 does not end the process
 LEAST_CHARGE = 1e-13  # a planned charge up to this is rounding
-MIN_LOT, LOT_SHARE = 0.05, 0.95
-"""Least probability of a random step, and the share of what is left that it spends on average."""
-
+MIN_LOT, LOT_SHARE = 0.05, 0.95  # least probability of a random step, and its share of what is left
 PLANNING, FRESH, LOT = range(3)  # random numbers: to choose, to estimate, to draw lots
 
 

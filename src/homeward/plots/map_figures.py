@@ -54,12 +54,10 @@ class MapPanel(Protocol):
     @property
     def title(self) -> str:
         """The title above the map, in bold."""
-        ...
 
     @property
     def note(self) -> str:
         """The text below the title."""
-        ...
 
 
 P = TypeVar("P", bound=MapPanel)

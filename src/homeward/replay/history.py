@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BELIEF_SPACING, HELD_SPACING = 8, 32  # initial number of steps between two checkpoints
-MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20
-"""Maximum size of the checkpoints of one run, in bytes."""
+MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20  # of the checkpoints of one run
 
 
 class Checkpoints(Generic[T]):

@@ -38,8 +38,7 @@ from homeward.runs.run import CONFIG, FIRST_LOOK, STEPS
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
 MAX_WARM_START_BYTES = 32 << 20  # of the warm starts that are kept for later steps
-SMALL, LARGE = 20_000, 100_000
-"""Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
+SMALL, LARGE = 20_000, 100_000  # states: up to SMALL always plan again, up to LARGE if needed
 
 
 class NotRecordedError(InvalidInputError):

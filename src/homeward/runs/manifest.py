@@ -21,8 +21,7 @@ FORMATS = (FORMAT, MISSION_FORMAT)
 """Format of runs and of missions, which earlier versions of Homeward would simulate; a new number
 follows whenever earlier versions can't read the new format."""
 
-RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")
-"""Packages whose versions may round differently, so that a run may change."""
+RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")  # whose versions may change a run
 
 
 class RunStatus(StrEnum):

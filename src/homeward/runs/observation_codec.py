@@ -19,8 +19,7 @@ import numpy as np
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError, InvalidInputError
 
-MARKS = ("float", "array", "map", "digest")
-"""First keys of JSON objects that encode a value of a type that JSON lacks."""
+MARKS = ("float", "array", "map", "digest")  # first keys of objects for types that JSON lacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,7 @@ CLOSE_GAP = 1e-11  # the search ends if the gap is below this fraction of the la
 SMALLEST_GAP = 1e-290  # a gap below this counts as 0, however small the values are
 MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem
 BRACKET_ROUNDS = 1  # rounds of policy iteration for a column that only narrows a bracket
-HINT_FACTORS = (1.0, 2.0)
-"""The first bracket is searched at the hinted multiplier times, or divided by, these factors."""
+HINT_FACTORS = (1.0, 2.0)  # a first bracket is sought at the hint times, or over, these
 
 
 @dataclass(frozen=True, slots=True, eq=False)

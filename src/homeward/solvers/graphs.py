@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # exceed the rounding of a division, a sum and a product
 MIN_SUCCESS = 1e-250  # smallest success probability of an edge
-BUCKET_POWERS, BUCKET_BITS = 64, 6
-"""Distances from 2**−64 to 1 are sorted into buckets: 2**6 buckets for each power of 2."""
+BUCKET_POWERS, BUCKET_BITS = 64, 6  # distances from 2**−64 to 1, in 2**6 buckets per power of 2
 
 
 def unsigned(indices: IntArray) -> IntArray:

@@ -37,8 +37,7 @@ from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 Method = Literal["simplex", "ipm"]
 SMALLEST_ENTRY = 1e-12  # least entry that HiGHS keeps; its 1e-9 costs 1e-7 of the objective
 IPM_ITERATIONS = 1000  # of the interior point method, which may not converge near γ = 1
-SIMPLEX_ITERATIONS = 10_000, 100
-"""Largest number of iterations of the simplex method: a constant, and a number per variable."""
+SIMPLEX_ITERATIONS = 10_000, 100  # of the simplex method: a constant, and a number per variable
 MAX_CORNERS = 256  # largest number of deterministic policies on the support of an LP solution
 
 

@@ -17,9 +17,7 @@ from homeward.terrain.polygons import Move, corner, geometries, read_geojson
 if TYPE_CHECKING:
     from homeward.terrain.cells import Cells
 
-Target: TypeAlias = tuple[float, float, float]
-"""x and y on the map, and a weight: above 0, or 0 in older records."""
-
+Target: TypeAlias = tuple[float, float, float]  # x and y on the map, and a weight of 0 or more
 MAX_TARGETS = 10_000
 MAX_WEIGHT = 1e6
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
 """Coordinate system of a terrain without one."""
 
-KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}
-"""Radii in m, from and to, of the bodies that KML names; without a name it is Earth."""
-
+KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}  # radii in m of bodies besides Earth
 CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
 
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     import asyncio
 
 CHECK_SECONDS = 10.0  # between two checks; a connection without a request is closed
-SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10
-"""While data waits to be sent, the client must read this many bytes in each of these intervals."""
+SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10  # a client must read so many bytes in so many seconds
 
 
 class IdleTimeout(H11Protocol):

@@ -35,9 +35,7 @@ from homeward.web.refusals import Refusal, told
 JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
-COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
-"""The command of a process; ``-P`` prevents imports from the current folder."""
-
+COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")  # -P: no imports from this folder
 SPARES = 2  # maximum number of processes that wait for a run: enough for a pair
 STOP_SECONDS = 15.0  # seconds to stop before a process is killed; its run can be resumed
 MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20  # waiting runs, and bytes of their configurations

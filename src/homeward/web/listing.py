@@ -13,8 +13,7 @@ from homeward.web.transport import parse_integer
 
 DEFAULT_ROWS = MAX_ROWS = 2000
 KEYS = ("offset", "limit", "sort", "order", "name", "kind", "outcome", "since", "until")
-DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)
-"""Keys by which the largest comes first unless the request says otherwise."""
+DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)  # keys by which the largest comes first
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,7 @@ QUIET = {
     "GDAL_CACHEMAX": "64",
 }
 SKIP = "GDAL_SKIP"
-RESTRICTED = "HOMEWARD_READING"
-"""Environment variable of the process that has few drivers; the user may have set `SKIP`."""
-
+RESTRICTED = "HOMEWARD_READING"  # environment variable of the process that has few drivers
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.upload_reader")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
