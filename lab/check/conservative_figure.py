@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from lab.check.conservative import Sample
 
 INK, SHADE = "#222222", "#c9cdd1"

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation, map_coordinates
@@ -37,8 +37,7 @@ from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.terrain.elevation import Elevation
 
-if TYPE_CHECKING:
-    Closed = Callable[[FloatArray], BoolArray]
+Closed = Callable[[FloatArray], BoolArray]
 
 STEP = 0.23  # distance between two places that are checked, in pixels
 TOLERANCE = 1e-6  # largest excess of a slope over its limit, as a tangent, that counts as rounding

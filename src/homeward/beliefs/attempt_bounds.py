@@ -22,7 +22,7 @@ than `MAX_ATTEMPTS` attempts.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,9 +34,8 @@ from homeward.beliefs.height_kernels import Ground
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 from homeward.errors import InvalidBeliefError
 
-if TYPE_CHECKING:
-    Normal: TypeAlias = tuple[FloatArray, FloatArray]
-    Bounds: TypeAlias = tuple[FloatArray, FloatArray]
+Normal: TypeAlias = tuple[FloatArray, FloatArray]
+Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 
 BOX_DOUBT = 1e-12  # largest probability that any boxed height near a move lies outside its box
 MAX_BOXED = 17  # largest number of boxed cells near a move: its two ends and their neighbours

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from homeward.arrays import (
     BoolArray,
@@ -30,10 +31,6 @@ from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.observations import Labels, Likelihood, Rows, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Model, Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 
 EPSILON = float(np.finfo(np.float64).eps)
 

@@ -9,12 +9,10 @@ centres. Missing heights (NaN) hide what is behind them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from numba import njit
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.arrays import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True, error_model="numpy")

@@ -8,15 +8,12 @@ probability is that of ending the process.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Rows = tuple[IntArray, IntArray, FloatArray]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from homeward.studies.study import combine
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
-if TYPE_CHECKING:
-    Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
+Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-4, 1e-2)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
@@ -24,8 +25,6 @@ from homeward.planning.held import Account
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from homeward.planning.ledger import Ledger
 
 SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability

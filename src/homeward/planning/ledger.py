@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,9 +49,8 @@ from homeward.planning.held import Account
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
 from homeward.shared import Shared
 
-if TYPE_CHECKING:
-    Edges: TypeAlias = tuple[IntArray, IntArray]
-    """States [n] and actions [n]."""
+Edges: TypeAlias = tuple[IntArray, IntArray]
+"""States [n] and actions [n]."""
 
 BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ: an allowance for rounding
 REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit

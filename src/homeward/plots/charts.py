@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 INK, QUIET, LINES = "#222222", "#444444", "#e2e4e6"
 COLOURS = (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -18,9 +19,6 @@ from matplotlib.lines import Line2D
 from homeward.arrays import index
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 QUIET, PAPER = "#4d565e", "#ffffff"
 DPI = 120

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,8 +41,7 @@ from homeward.solvers.problems import (
     Status,
 )
 
-if TYPE_CHECKING:
-    Start: TypeAlias = tuple[IntArray, FloatArray, float]
+Start: TypeAlias = tuple[IntArray, FloatArray, float]
 
 ROUND_LIMIT = 1000
 

@@ -7,7 +7,7 @@ no distance is too short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -15,8 +15,7 @@ from numba import njit
 from homeward.arrays import FloatArray, IntArray
 from homeward.models import Moves
 
-if TYPE_CHECKING:
-    Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
+Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # exceed the rounding of a division, a sum and a product
 MIN_SUCCESS = 1e-250  # smallest success probability of an edge

@@ -21,16 +21,13 @@ import hmac
 import ipaddress
 import re
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homeward.web.refusals import Refusal
 from homeward.web.transport import refusal_response
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 READS, CHANGES = ("GET", "HEAD"), ("POST", "PUT", "DELETE")
 POLICY = (

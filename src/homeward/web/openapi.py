@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from homeward import __version__
 from homeward.web import contract
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 API = "/api/v1"
 RUN = f"{API}/runs/{{id}}"

@@ -19,16 +19,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.runs.kind import installed_kinds
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import serve
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
 
 PROCESSES = 2
 LIMIT = 120.0  # most seconds for an answer; the first plan needs half of it to compile

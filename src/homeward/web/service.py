@@ -12,8 +12,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +35,6 @@ from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
 from homeward.web.frames import differences, pack
 from homeward.web.refusals import Refusal, RefusalError, told
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
 
 MAX_REPLAYS = 3
 MAX_DRAWN_BYTES = 64 << 20  # of the layers that are remembered

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from homeward.web.catalogue import Catalogue, check_name
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.transport import parse_integer
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
     from homeward.web.jobs import Jobs
 
 MAX_STREAMS = 64

@@ -12,11 +12,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, withStroke
@@ -46,12 +49,6 @@ from homeward.terrain.elevation import to_grid
 from homeward.terrain.points import Target
 from homeward.terrain.polygons import Area
 from homeward.words import ENDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 TARGET = "#ffd400"

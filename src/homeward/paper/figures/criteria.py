@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from homeward.paper.figures.stories import INK, QUIET, draw_graph
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from homeward.paper.criteria import Case, CriterionExample, Side
 
 BEST, SHORT, WANTED = "#D55E00", "#EDEDED", "#0072B2"  # Okabe and Ito's vermilion and blue; grey

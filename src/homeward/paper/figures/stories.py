@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from matplotlib.path import Path
@@ -13,10 +14,6 @@ from matplotlib.path import Path
 from homeward.arrays import FloatArray
 from homeward.models import Model
 from homeward.paper.counterexamples import Row, Story, all_stories, way_home
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3

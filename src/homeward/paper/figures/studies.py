@@ -7,14 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from homeward.paper.coverage import CORRECTION, LEVELS, OTHER_SIZE, VARIANTS, papers
 from homeward.plots.charts import COLOURS, INK, LINES, QUIET, tidy
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from homeward.paper.levels import Level
 
     Cell: TypeAlias = dict[str, Any]
