@@ -293,7 +293,8 @@ def criteria(
 @app.command()
 def page(
     parts: Annotated[
-        list[str] | None, typer.Argument(help="jumps, live, first; all unless given.")
+        list[str] | None,
+        typer.Argument(help="jumps, live, first, list, calloff; all unless given."),
     ] = None,
 ) -> None:
     """Measure response times of the page in a browser: jumps in time, a live run, the first load.

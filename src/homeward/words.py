@@ -50,7 +50,7 @@ NO_DECISION = "The agent has not yet chosen what to do next.", ""
 """Two texts, as of `ending`, while an agent that gives no plan is still running."""
 
 AGENTS = {
-    "ours": "the most information per step, with a way home over the whole run",
+    "ours": "looks that gain much for their steps, with a way home over the whole run",
     "paper": "the paper's Algorithm 1, with a way home in each plan",
     "naive": "Algorithm 1 on the mean model without correction, which proves nothing",
     "unsafe": "Algorithm 1 without a safety level",
@@ -90,6 +90,9 @@ VERDICTS = {
 }
 """Why an action was taken or not, by the value of `Verdict`."""
 
+STAYS = "never leaves this state"
+"""Instead of the verdicts of safe actions, where an action surely stays."""
+
 EVALUATORS = {
     "exact": "exactly, in every world of the belief",
     "path": "by the exact probability that all moves on the way work",
@@ -99,6 +102,11 @@ EVALUATORS = {
     "sampled": "estimated in worlds drawn from the belief, not proven",
 }
 """How a bound was evaluated, by the code of its evaluator."""
+
+
+def verdict_of(code: str, leaves: float) -> str:
+    """Return why an action was taken or not; it leaves the state with probability `leaves`."""
+    return STAYS if leaves <= 0.0 and code in ("worth_less", "not_chosen") else VERDICTS[code]
 
 
 def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:

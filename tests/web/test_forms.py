@@ -205,6 +205,10 @@ def test_schemas_tell_what_can_be_set() -> None:
     for kind, form in all_forms().items():
         assert set(found[kind]["properties"]) == set(form.keys)
     assert found["grid"]["properties"]["delta"]["default"] == 1.0
+    rover = found["rover"]["properties"]
+    assert (rover["climb"]["title"], rover["climb"]["unit"]) == ("Maximum climb", "°")
+    assert (rover["sensor_range"]["title"], rover["sensor_range"]["unit"]) == ("Sensor range", "m")
+    assert rover["error"]["anyOf"] == [{"type": "number"}]  # no file can be named here
 
 
 def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from homeward.agents.setup import ActingAgent, PlanningAgent
 from homeward.arrays import BoolArray
 from homeward.bonuses import NearBayesian, RMax
 from homeward.errors import InvalidInputError
-from homeward.runs.config import Config, Named, Option, is_asked
+from homeward.runs.config import STEPS, Config, Named, Option, is_asked
 from homeward.safety import (
     Allowance,
     Criterion,
@@ -35,10 +35,12 @@ Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
 Row = Annotated[int, Field(ge=0)]
 CAN_COME_HOME = "Least probability that the explorer can return home at any recall."
-Delta = Annotated[Level, Field(description=CAN_COME_HOME)]
+Delta = Annotated[Level, Field(title="δ", description=CAN_COME_HOME)]
 GOES_ON = "With --algorithm paper: γ, the probability that exploration goes on after a step."
-Discount = Annotated[float, Field(gt=0.0, lt=1.0, description=GOES_ON)]
-StepLimit = Annotated[int, Field(ge=0, description="Maximum number of steps.")]
+Discount = Annotated[float, Field(title="Discount γ", gt=0.0, lt=1.0, description=GOES_ON)]
+StepLimit = Annotated[
+    int, Field(title="Maximum steps", ge=0, description="Maximum number of steps.")
+]
 
 
 def cell_from_text(value: Any) -> Any:
@@ -123,12 +125,13 @@ class SafeConfig(AgentConfig):
         description="rate: go where the gain per step is largest, and keep the level over the "
         "whole run. paper: Algorithm 1 of the paper, which keeps the level in each plan.")] = "rate"
     floor: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
-        description="End when no destination gains this much per step."),
+        title="Minimum rate", description="End when no destination gains this much per step."),
         Option(unset="0.05 nats, or 0.001 squares")] = None
     home: Annotated[Literal["current", "start"], Field(
         description="Where to return to: start, or current (the cell from which each plan "
         "starts), which needs --algorithm paper.")] = "start"
     back_within: Annotated[Count | None, Field(
+        title="Home within", json_schema_extra=STEPS,
         description="Also be able to return home within this number of steps after a recall."),
         Option(form="STEPS")] = None
     back_within_delta: Annotated[Level | None, Field(
@@ -142,6 +145,7 @@ class SafeConfig(AgentConfig):
     each_base: Annotated[bool, Field(
         description="Be able to return to each base, not just to one of them.")] = False
     recall: Annotated[Count | None, Field(
+        title="Recall after", json_schema_extra=STEPS,
         description="With --algorithm paper: plan for a recall after exactly this many steps."),
         Option(form="STEPS", unset="at any step")] = None
 

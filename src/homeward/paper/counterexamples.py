@@ -77,10 +77,12 @@ def known_odds() -> Story:
         FiniteBelief([known]),
         ("the only world",),
         "every state-action that is used is safe by itself",
-        "After any single state-action of a,c,c,c,…, home is reached with probability at least .8, "
-        "as for a,a,b,a,b,…; but repeating c ends in E with probability 1. Both policies use Sa "
-        "and B, so safety is a property of policies, not of states or actions. At δ = .8 our "
-        "definition accepts a,a,b,a,b,… and refuses a,c,c,c,…",
+        "The rule: every single move must leave a way home. From S, move a leads to B in 8 of 10 "
+        "tries, else into the hole E, which has no way out. In B, the plan a,a,b,a,b,… goes to F "
+        "and back, which is harmless; the plan a,c,c,c,… repeats c, which falls into E in 1 of 10 "
+        "tries. Both obey the rule: after any one of their moves home is reached with probability "
+        ".8 or more. But an explorer that repeats c falls sooner or later. Safety belongs to a "
+        "whole plan, not to its single moves.",
     )
 
 
@@ -97,9 +99,12 @@ def which_way_back() -> Story:
         FiniteBelief([_open_roads(roads, closed) for closed in "LU"]),
         ("home is via U, probability .5", "home is via L, probability .5"),
         "every sampled MDP has its own way home",
-        "Each sampled MDP has a sure way home, so a definition per MDP accepts leaving S. In B the "
-        "explorer does not know the MDP: one return policy must work in both, and none has more "
-        "than .5 + .5(1−γ). Our definition refuses to leave S at every δ ≥ .6.",
+        "The rule: every possible world must have a way home. Beyond B two roads, by U and by L, "
+        "lead towards home S. One of them is closed, and nobody knows which; the end of a closed "
+        "road can't be left. Each world has a sure way home for somebody who knows the world, so "
+        "the rule allows leaving S. But the explorer in B has to choose without knowing, and comes "
+        "home in one of two worlds. One way home must work in all worlds at once, so at δ = .6 the "
+        "planner stays in S.",
     )
 
 
@@ -116,9 +121,11 @@ def average_loop() -> Story:
         FiniteBelief([_open_roads(roads, closed) for closed in "CB"]),
         ("C is a trap, probability .5", "B is a trap, probability .5"),
         "the mean model has a way home",
-        "On the mean model a,a,a,… returns to A with probability 1, so planning on the mean "
-        "accepts it. In both worlds it never returns: the exact value is 1−γ. Our bound is at most "
-        "that, so our definition refuses it.",
+        "The rule: the average of the possible worlds must have a way home. The road leads from A "
+        "to B, to C and back to A. Either B or C is a trap, and nobody knows which. On average, "
+        "each of the two can be left on every second try, so that an explorer that plans on the "
+        "average tries until it works, and expects to come home for sure. In both real worlds one "
+        "of the two can never be left, and it never comes home. No real world is average.",
     )
 
 

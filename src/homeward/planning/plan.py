@@ -19,7 +19,7 @@ from homeward.html import card
 from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
-from homeward.words import EVALUATORS, VERDICTS
+from homeward.words import EVALUATORS, verdict_of
 
 if TYPE_CHECKING:
     from homeward.planning.held import Proposal
@@ -286,7 +286,7 @@ class Plan(PlanClaims, LazyArrays):
                 bounds = zip(self.criteria, e.safety, strict=True)
                 safety = (f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}" for c, v in bounds)
                 cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
-            rows.append([self.action_name(e.action), *cells, VERDICTS[e.verdict]])
+            rows.append([self.action_name(e.action), *cells, verdict_of(e.verdict, e.leaves)])
         return rows
 
     def _table(self) -> list[str]:

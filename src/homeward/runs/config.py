@@ -1,8 +1,9 @@
 """Configurations of runs: validated when read, and written with every key.
 
-Each setting is declared once, as a field of a configuration class, with its type, limits, default
-and description. `Option` adds how the command line offers the setting. Command-line options,
-configuration files, forms and records all follow from that declaration.
+Each setting is declared once, as a field of a configuration class, with its type, limits, default,
+title, unit (such as `METRES`) and description. `Option` adds how the command line offers the
+setting. Command-line options, configuration files, forms and records all follow from that
+declaration.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from pydantic import (
 from homeward.errors import InvalidInputError
 
 M = TypeVar("M", bound=BaseModel)
+
+METRES, DEGREES, WATT_HOURS = {"unit": "m"}, {"unit": "°"}, {"unit": "Wh"}
+PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}
+"""Units in the schemas of settings."""
 
 
 def is_asked(value: Any) -> bool:
@@ -58,7 +63,13 @@ class Option:
 class Strict(BaseModel):
     """Base of models for external data: refuses unknown keys, and converts no types."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        field_title_generator=lambda name, _: name.capitalize().replace("_", " "),
+    )
 
 
 class Config(Strict):

@@ -85,9 +85,12 @@ def schemas() -> dict[str, Any]:
         schema["properties"] = {
             name: about for name, about in schema["properties"].items() if name in form.keys
         }
-        for name in _lists(model) & set(form.keys):
-            about = schema["properties"][name]
-            about["anyOf"] = [one for one in about["anyOf"] if one.get("type") != "string"]
+        lists = _lists(model)
+        for name, about in schema["properties"].items():
+            options = about.get("anyOf", ())
+            if options and (name in lists or isinstance(about.get("default"), float)):
+                # a text would name a file
+                about["anyOf"] = [one for one in options if one.get("type") != "string"]
         found[kind] = schema
     return found
 

@@ -23,7 +23,7 @@ from homeward.kinds.rover.outputs import (
     return_bound,
     write_products,
 )
-from homeward.kinds.rover.summary import command_of, summary_of
+from homeward.kinds.rover.summary import command_of, summary_of, vehicle_words
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.solvers.reach import reached
@@ -90,6 +90,7 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "way_home.geojson",
         "way_home.gpx",
         "way_home.kml",
+        "path.gpx",
         "path.kml",
         "way_home_probability.tif",
         "summary.md",
@@ -423,3 +424,9 @@ def test_without_rasterio_all_but_the_geotiff_is_written(
     missing = read_facts(run.directory)["missing"]
     assert "pip install 'homeward[terrain]'" in missing
     assert missing in (run.directory / "summary.md").read_text()
+
+
+def test_the_summary_says_over_which_length_slopes_are_measured() -> None:
+    size = {"rows": 60, "columns": 80, "cell": 20.0, "ground": "driven", "wheelbase": 3.0}
+    said = vehicle_words(RoverConfig.model_validate(size))
+    assert "slopes ahead are measured over 1.5 m, slopes to the side over 3 m" in said

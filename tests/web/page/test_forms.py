@@ -246,6 +246,13 @@ def test_the_preview_judges_the_ground_by_the_vehicle(look: Looking, tmp_path: P
     for limit in ("climb", "descent", "side slope"):
         look.page.get_by_label(f"Maximum {limit}").fill("0.2")
     expect(dark).to_contain_text(re.compile(r"^Dark: \d{3} cells that the vehicle never enters"))
+    look.find("summary").filter(has_text="More settings").click()
+    with look.page.expect_request(lambda request: "wheelbase=30" in request.url):
+        look.page.get_by_label("Wheelbase").fill("30")
+    climb = look.page.get_by_label("Maximum climb")
+    for source, limit in (("Synthetic Mars", "5"), ("Your file", "0.2")):
+        look.page.get_by_text(source, exact=True).click()
+        expect(climb).to_have_value(limit)  # limits stay with the vehicle that they were given to
 
 
 def bare_tiff(path: Path) -> Path:

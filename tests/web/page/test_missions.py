@@ -36,7 +36,7 @@ def test_a_mission_is_followed_while_it_goes_on(look: Looking, site: Site) -> No
     look.sees("[data-run=outside] .status", "mission")
     look.open("#/run/outside")
     look.painted(0)
-    look.sees(".why h2", "Next move")
+    look.sees(".why h2", "Why this move?")
     look.sees(".why .sentence", f"take {mission.next()['move']}")
     look.sees(".mission", "The vehicle is at home.")
     for step in (1, 2):

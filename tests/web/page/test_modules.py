@@ -164,3 +164,42 @@ def test_a_move_is_not_said_to_learn_most_where_another_would(tmp_path: Path) ->
     assert told[2].startswith("It counts all looks on its path")
     assert len(set(told)) == len(told)
     assert best == ""
+
+
+TRAIL = """
+import { Trail } from "./trail.mjs";
+const trail = new Trail();
+const told = [];
+const follow = (...next) => {
+  const stays = trail.follow(0, Int32Array.from(next));
+  const row = (_, i) => [trail.from[i], trail.to[i], trail.step[i]];
+  const moves = Array.from({ length: trail.count }, row);
+  told.push([stays, moves, trail.upTo(2)]);
+};
+follow(1, 1, 2);
+follow(1, 1, 2, 1, 0, 3);
+follow(4, 1, 2, 1, 0, 3, 5);
+console.log(JSON.stringify(told));
+"""
+
+
+def test_a_path_that_goes_on_keeps_its_moves_and_another_one_does_not(tmp_path: Path) -> None:
+    _, longer, other = said(tmp_path, "map/trail.ts", TRAIL)
+    assert longer == [True, [[0, 1, 1], [1, 2, 3], [0, 3, 6]], 1]
+    assert other[0] is False
+    assert other[1][0] == [0, 4, 1]
+
+
+ENDED = """
+import { endWord } from "./words.mjs";
+const why = "The explorer can't reach what is left to explore.";
+const ended = [null, 106].map((trapped) => ({ status: "finished", why, trapped }));
+console.log(JSON.stringify([...ended, { status: "paused", why: "", trapped: null }].map(endWord)));
+"""
+
+
+def test_a_trapped_run_is_said_to_have_been_trapped(tmp_path: Path) -> None:
+    free, trapped, paused = said(tmp_path, "words.ts", ENDED)
+    assert free == "The run ended here. The explorer can't reach what is left to explore."
+    assert trapped.endswith("trapped at step 106: no way home was left from then on.")
+    assert paused == "The run is paused here."

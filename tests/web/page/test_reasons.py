@@ -314,8 +314,8 @@ def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
 def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.open(f"#/run/safe?step={SAFE_STEPS}")
     why = look.explained(SAFE_STEPS)
-    expect(why.locator("h2")).to_have_text("Next move")
-    expect(why).to_have_attribute("aria-label", "Next move")
+    expect(why.locator("h2")).to_have_text("Why this move?")
+    expect(why).to_have_attribute("aria-label", "Why this move")
     expect(why.locator(".sign.chosen")).to_contain_text("would be chosen")
     expect(why.locator(".verdict")).to_contain_text("would be chosen; 99.4 % of the plan starts")
     expect(why.locator(".ended")).to_contain_text("The run ended here")
@@ -327,7 +327,7 @@ def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.explained(UNSAFE_STEPS, 0)
     look.explained(UNSAFE_STEPS, 1)
     expect(look.find(".why").nth(0).locator("header")).to_have_text("Why this move?safe")
-    ended = "Next moveunsafe (uncover)"
+    ended = "Why this move?unsafe (uncover)"
     expect(look.find(".why").nth(1).locator("header")).to_have_text(ended)
 
 

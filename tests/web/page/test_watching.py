@@ -596,7 +596,7 @@ def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking)
     expect(loop.locator("tbody td").nth(1)).to_have_text("0.010 ✕")
     expect(loop.locator(".graphs svg")).to_have_count(2)
     loop.get_by_role("button", name="Call it off").click()
-    expect(loop.locator(".walk-list")).to_contain_text("naive promises 100")
+    expect(loop.locator(".walk-list")).to_contain_text("the rule promises 100")
     draws = loop.locator(".walk-list b").all_text_contents()
     assert int(draws[0]) < 10
     budget = stories.nth(3)

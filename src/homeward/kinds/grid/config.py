@@ -42,8 +42,14 @@ class GridConfig(SafeConfig):
     as many as given. Any descent succeeds, and may be impossible to climb back.
     """
 
-    size: Annotated[int, Field(ge=2, le=2000, description="Squares along each side.")] = 10
-    walls: Annotated[float, Field(ge=0.0, le=1.0, description="Mean fraction of walls.")] = 0.2
+    size: Annotated[
+        int,
+        Field(title="Squares per side", ge=2, le=2000, description="Squares along each side."),
+    ] = 10
+    walls: Annotated[
+        float,
+        Field(title="Fraction of walls", ge=0.0, le=1.0, description="Mean fraction of walls."),
+    ] = 0.2
     levels: Annotated[
         int, Field(ge=2, le=9, description="Number of different heights, from 1.")
     ] = 5
@@ -65,7 +71,9 @@ class GridConfig(SafeConfig):
     ] = None
     explorer: Annotated[
         ExplorerName,
-        Field(description="The explorer; only safe keeps a safety level."),
+        Field(
+            title="Type of explorer", description="The explorer; only safe keeps a safety level."
+        ),
     ] = "safe"
     delta: Delta = 1.0
     correction: Annotated[
@@ -77,14 +85,17 @@ class GridConfig(SafeConfig):
     ] = "moves"
     keep_in: Annotated[
         Annotated[tuple[Cell, Cell], BeforeValidator(_window)] | None,
-        Field(description="Never act outside of these rows and columns, first and last included."),
+        Field(
+            title="Stay inside",
+            description="Never act outside of these rows and columns, first and last included.",
+        ),
         Option(form=WINDOW_FORM),
     ] = None
     stay: Annotated[bool, Field(description="Whether the explorer may stay where it is.")] = True
     discount: Discount = 0.99
     limit: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Field(description="Maximum number of steps."),
+        Field(title="Maximum steps", description="Maximum number of steps."),
         Option(unset="20 per square"),
     ] = None
 

@@ -18,7 +18,7 @@ from homeward.kinds.promises import (
     cell_from_text,
     naming,
 )
-from homeward.runs.config import Named, Option, checked
+from homeward.runs.config import DEGREES, METRES, PIXELS, WATT_HOURS, Named, Option, checked
 from homeward.terrain.points import Target
 from homeward.terrain.polygons import Area
 
@@ -106,23 +106,31 @@ class RoverConfig(SafeConfig):
         description="Digest of the terrain's cells, filled in when a run is made."),
         Option(hidden=True)] = None
     rows: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        json_schema_extra=PIXELS,
         description="Rows of pixels of synthetic Mars."), Option(unset="1000")] = None
     columns: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        json_schema_extra=PIXELS,
         description="Columns of pixels of synthetic Mars."), Option(unset="2000")] = None
     pixel: Annotated[Positive | None, Field(
+        title="Pixel size", json_schema_extra=METRES,
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
     height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
         description="Unit of the heights if the raster names no unit: m, ft, or its length in m."),
         Option(unset="m")] = None
     window: Annotated[str | None, Field(
+        title="Part of the terrain",
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
         "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
-    cell: Annotated[Positive, Field(description="Side of a cell in m."),
+    cell: Annotated[Positive, Field(
+        title="Cell size", json_schema_extra=METRES,
+        description="Side of a cell in m."),
         Option(unset="20, or a pixel if that is larger")] = 20.0
     blur: Annotated[float, Field(
+        json_schema_extra=METRES,
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
     error: Annotated[str | float, BeforeValidator(_error_of), Field(
+        json_schema_extra={"unit": "m²"},
         description="Variance of the terrain model's heights in m², or a raster on the same grid "
         "with the standard deviation of each pixel in m."), Option(form="M² or FILE")] = 2.0**-4
     obstacles: Annotated[str | None, Field(
@@ -130,6 +138,7 @@ class RoverConfig(SafeConfig):
         "member says otherwise, or a raster on the same grid with other numbers than 0."),
         Option(form="FILE")] = None
     error_length: Annotated[Positive | None, Field(
+        json_schema_extra=METRES,
         description="Length in m within which the terrain model's errors are alike, so that its "
         "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None
     belief: Annotated[Literal["independent", "correlated", "unmapped"], Field(
@@ -146,25 +155,32 @@ class RoverConfig(SafeConfig):
         "way from cell to cell; paper, the line between the cells' centres."),
         Option(unset="driven; paper on synthetic Mars")] = None
     climb: Annotated[Slope, Field(
+        title="Maximum climb", json_schema_extra=DEGREES,
         description="Steepest slope up, in degrees; 5 with --ground paper.")] = 20.0
     descend: Annotated[Slope, Field(
+        title="Maximum descent", json_schema_extra=DEGREES,
         description="Steepest slope down, in degrees; 45 with --ground paper.")] = 30.0
     roll: Annotated[Slope, Field(
+        title="Maximum side slope", json_schema_extra=DEGREES,
         description="Steepest slope to the side, in degrees, with --ground driven.")] = 20.0
     wheelbase: Annotated[Positive | None, Field(
+        json_schema_extra=METRES,
         description="Distance of the front and rear wheels in m, with --ground driven: slopes are "
         "taken over half of it, and sideways over all of it."),
         Option(unset="2, or a pixel if that is larger")] = None
     sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
+        json_schema_extra=METRES,
         description="Range of the sensor in m, inf for the whole map, which is the default "
         "with --ground paper.")] = 100.0
     mast: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
+        json_schema_extra=METRES,
         description="Height of the sensor above the ground in m, for the line of sight; inf sees "
         "through hills, which is the default with --ground paper.")] = 2.0
     sensor_noise: Annotated[Positive, Field(
         description="A height at distance d is measured with variance NOISE·(d + OFFSET)²."
     )] = 1e-6
     sensor_offset: Annotated[Positive, Field(
+        json_schema_extra=METRES,
         description="The offset of --sensor-noise in m.")] = 1.0
     start: Annotated[Cell | None, Field(description="Where to start."),
         Option(form=PLACE_FORM, unset="near the middle, with room around")] = None
@@ -172,13 +188,16 @@ class RoverConfig(SafeConfig):
         description=str(SafeConfig.model_fields["bases"].description)),
         Option("base", form=PLACE_FORM)] = ()
     explorer: Annotated[Literal["safe", "unsafe", "naive"], Field(
+        title="Type of explorer",
         description="safe; unsafe, without a safety level; naive, which keeps the level on the "
         "average terrain only and proves nothing.")] = "safe"
     delta: Delta = 0.98
     keep_in: Annotated[str | Area | None, Field(
+        title="Stay inside",
         description="Do nothing outside of these polygons, which are in map coordinates unless a "
         "crs member says otherwise."), Option(form="FILE.geojson")] = None
     keep_out: Annotated[str | Area | None, Field(
+        title="Keep out of",
         description="Never touch these polygons, on the way home neither; they are in map "
         "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
     targets: Annotated[str | tuple[Target, ...] | None, Field(
@@ -186,19 +205,24 @@ class RoverConfig(SafeConfig):
         "first visit of one is worth its property weight (1) times a hundred looks at unknown "
         "ground, so it comes early."), Option(form="FILE.geojson")] = None
     distance: Annotated[Positive | None, Field(
+        title="Distance in all", json_schema_extra=METRES,
         description="Be home before the whole run has driven this many m, failed attempts "
         "included, which go out and back."), Option(form="METRES")] = None
     energy: Annotated[Positive | None, Field(
+        title="Energy in all", json_schema_extra=WATT_HOURS,
         description="Be home before the whole run has used this many Wh."),
         Option(form="WH")] = None
     energy_per_metre: Annotated[Positive, Field(
+        json_schema_extra=WATT_HOURS,
         description="Wh per m driven, for --energy.")] = 0.06
     energy_per_climb: Annotated[Annotated[float, Field(ge=0.0, le=1e12)], Field(
+        title="Energy per metre climbed", json_schema_extra=WATT_HOURS,
         description="Wh per m climbed, for --energy; driving down gives nothing back.")] = 0.4
     correction: Annotated[Literal["moves", "general"], Field(
         description="Correction of the bounds: moves (ours) or general (the paper's).")] = "moves"
     discount: Discount = 0.999
     truth: Annotated[Literal["model", "prior"], Field(
+        title="True heights",
         description="True heights: the terrain model plus its error, or drawn from the prior."
     )] = "model"
     film: Annotated[Literal["gif", "mp4"] | None, Field(

@@ -6,8 +6,8 @@ Everything is in the run's folder and in the raster's own coordinates:
 - ``path_points.geojson``: the corners of the path with their height, step, bound and gain.
 - ``way_home.geojson``: the way home from the end, with the proven probability.
 - ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF; ``terrain.qml``: its
-  style for QGIS; ``way_home_probability.tif``; ``way_home.gpx``, ``way_home.kml`` and
-  ``path.kml``, if the terrain has longitudes and latitudes. These need rasterio.
+  style for QGIS; ``way_home_probability.tif``; ``way_home.gpx``, ``way_home.kml``,
+  ``path.gpx`` and ``path.kml``, if the terrain has longitudes and latitudes. These need rasterio.
 - ``targets.geojson``: the targets, when each was reached, or why not, if there were any.
 - ``keep_in.geojson``, ``keep_out.geojson``: the areas to keep in and out of, if there were any.
 - ``summary.md`` for people and ``summary.json`` for programs: the results.
@@ -45,6 +45,7 @@ from homeward.kinds.rover.summary import (
     GROUND_COLOURS,
     OUT,
     PATH,
+    PATH_GPX,
     PATH_KML,
     POINTS,
     STYLE,
@@ -118,7 +119,11 @@ def write_products(ended: Ended) -> None:
         write_heights(ended.directory / CHANCES, chances, cells, (band,), "")
         if has_degrees(cells.crs):
             home, line = routes_home(config, ways), on_map(config, line_of(config, path))
-            for file, routes in ((GPX, home), (WAY_KML, home), (PATH_KML, [("path", line)])):
+            driven = [("path", line)]
+            for file, routes in (
+                *((GPX, home), (WAY_KML, home)),
+                *((PATH_GPX, driven), (PATH_KML, driven)),
+            ):
                 replace_file(ended.directory / file, routes_text(routes, cells, file).encode())
     except MissingExtraError:
         missing = (

@@ -24,7 +24,7 @@ from homeward.words import sentence
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
-PATH_KML, WAY_KML = "path.kml", "way_home.kml"
+PATH_GPX, PATH_KML, WAY_KML = "path.gpx", "path.kml", "way_home.kml"
 STYLE, CHANCES = "terrain.qml", "way_home_probability.tif"
 AREA, OUT, TARGETS = "keep_in.geojson", "keep_out.geojson", "targets.geojson"
 GROUND_COLOURS = ("#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b")
@@ -109,7 +109,7 @@ def summary_of(
         *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
         *([] if config.belief == "independent" else [f"- Belief: {text_of(config)}"]),
         f"- True heights: {drawn}, from seed {config.seed}.",
-        f"- Vehicle: {_vehicle(config)}",
+        f"- Vehicle: {vehicle_words(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
         *(f"- **Caution**: {caution}" for caution in facts["cautions"]),
@@ -170,16 +170,17 @@ def summary_of(
     return "\n".join(lines)
 
 
-def _vehicle(config: RoverConfig) -> str:
+def vehicle_words(config: RoverConfig) -> str:
     """Return what the vehicle can drive, and what its limits apply to."""
     slopes = f"climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°"
     crossings = crossings_of(config)
     if crossings is None:
         return f"{slopes}, both between the centres of neighbouring cells."
+    base = crossings.vehicle.wheelbase
     return (
         f"{slopes}, and stands on slopes of up to {config.roll:g}° to the side. The limits hold on "
-        f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
-        "the whole way from cell to cell."
+        "the terrain model as given, along the whole way from cell to cell: slopes ahead are "
+        f"measured over {base / 2:g} m, slopes to the side over {base:g} m."
     )
 
 
@@ -223,13 +224,14 @@ def way_of(config: RoverConfig) -> str:
 
 def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
     """Return lines on the files that need rasterio."""
+    routes = f"`{PATH_GPX}`, `{PATH_KML}`, `{GPX}` {{}} `{WAY_KML}`"
     return [
         f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}.",
         f"- `{STYLE}`: its colours for QGIS, which finds them by the name.",
         f"- `{CHANCES}`: the proven probability of {way_of(config)} from each cell.",
-        f"- `{GPX}`, `{WAY_KML}` and `{PATH_KML}`: the way home and the path in degrees."
+        f"- {routes.format('and')}: the path and the way home in degrees."
         if has_degrees(cells.crs)
-        else f"- There is no `{GPX}`, `{WAY_KML}` or `{PATH_KML}`: {no_degrees(cells)}.",
+        else f"- There is no {routes.format('or')}: {no_degrees(cells)}.",
     ]
 
 

@@ -118,6 +118,15 @@ export function statusName({ status, place }: Summary): string {
   return status === "queued" && place !== null ? `${name}, place ${place}` : name;
 }
 
+/** Return how a run ended, or where it stands. */
+export function endWord({ status, why, trapped }: Summary): string {
+  if (status === "waiting") return "The mission waits for a report of what became of this move.";
+  if (status !== "finished") return `The run is ${status} here.`;
+  if (trapped !== null)
+    return `The run ended here. The explorer was trapped at step ${trapped}: no way home was left from then on.`;
+  return ["The run ended here.", why].filter(Boolean).join(" ");
+}
+
 const EXPLORERS: Record<string, string> = {
   uncover: "unsafe (uncover)",
   rmax: "unsafe (R-max)",

@@ -43,13 +43,14 @@ const MAP = [
   "#345cccccccccbbb#",
   "#345cccccccc#bbb#",
   "H345ccccccc##bbb#",
-  "#3####d######bbb#",
-  "#3ddddddddd##bbb#",
-  "#3dddddddddddbbb#",
-  "#3ddddddddd######",
-  "#3ddddddddd######",
+  "#3####g######bbb#",
+  "#3defgggggg##bbb#",
+  "#3defggggggggbbb#",
+  "#3defgggggg######",
+  "#3defgggggg######",
+  "#3defgggggg######",
 ];
-const RISKS: Record<string, number> = { a: 0.004, b: 0.006, c: 0.002, d: 0.3 };
+const RISKS: Record<string, number> = { a: 0.004, b: 0.006, c: 0.002, d: 0.1, e: 0.2, f: 0.3, g: 0.4 };
 
 /** Return the world as it is before the first step. */
 export function makeWorld(): World {

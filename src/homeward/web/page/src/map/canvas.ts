@@ -9,23 +9,12 @@ import { isGrid } from "../run/show";
 import { chance } from "../words";
 import { dark } from "../parts/theme";
 import { HOUSE, MARK_COLOURS, surroundings } from "./colours";
-import { trailOf, upTo } from "./trail";
-import type { Trail } from "./trail";
+import { Ink } from "./ink";
 
 const { ink: INK, way: WAY, here: HERE, lost: LOST } = MARK_COLOURS;
 const LIGHT = "rgba(255,255,255,0.92)"; // the casing of lines
 const RECENT_STEPS = 60; // that are drawn stronger
-const MAX_KEPT_TRAILS = 8;
-const MIN_KEPT_MOVES = 400; // between two copies of the trail
 const MAX_ZOOM = 120; // pixels per cell
-
-/** The trail as it is drawn: its first `count` moves, and copies after fewer moves to go back to. */
-interface Inked {
-  canvas: OffscreenCanvas;
-  view: string;
-  count: number;
-  kept: { canvas: OffscreenCanvas; count: number }[];
-}
 
 export class MapCanvas {
   private readonly context: CanvasRenderingContext2D;
@@ -36,9 +25,7 @@ export class MapCanvas {
   private high = 0;
   private readonly pointers = new Map<number, { x: number; y: number }>();
   private moved = 0;
-  private traced: Int32Array | null = null; // the column that the trail was found in
-  private inked: Inked = { canvas: new OffscreenCanvas(1, 1), view: "", count: 0, kept: [] };
-  private trail: Trail = trailOf(0, new Int32Array(), 0);
+  private readonly ink = new Ink();
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -375,11 +362,12 @@ export class MapCanvas {
     const fresh = Math.max(0, step - RECENT_STEPS);
     context.lineJoin = context.lineCap = "round";
     if (fresh > 0) {
-      if (this.traced !== next) {
-        this.traced = next;
-        this.trail = trailOf(start, next, next.length);
-      }
-      this.drawTrail(upTo(this.trail, fresh), width, x, y);
+      const ratio = this.canvas.width / Math.max(1, this.wide);
+      const view = JSON.stringify(this.port);
+      const older = this.ink.upTo(fresh, [start, next], this.canvas, ratio, view, width, { x, y });
+      context.globalAlpha = 0.8;
+      if (older) context.drawImage(older, 0, 0, this.wide, this.high);
+      context.globalAlpha = 1;
     }
     const recent = new Path2D();
     let last = fresh === 0 ? start : (next[fresh - 1] as number);
@@ -416,74 +404,6 @@ export class MapCanvas {
     context.strokeStyle = edge;
     context.lineWidth = width;
     context.stroke();
-  }
-
-  /** Draw the first moves of the trail; those drawn before in the same view are kept. */
-  private drawTrail(
-    count: number,
-    width: number,
-    x: (cell: number) => number,
-    y: (cell: number) => number,
-  ): void {
-    const ratio = this.canvas.width / Math.max(1, this.wide);
-    const { width: wide, height: high } = this.canvas;
-    const view = JSON.stringify([this.port, wide, high, this.traced?.length]);
-    const ink = this.inked.canvas.getContext("2d");
-    if (!ink) return;
-    if (this.inked.view !== view) {
-      this.inked.canvas.width = wide;
-      this.inked.canvas.height = high;
-      this.inked = { ...this.inked, view, count: 0, kept: [] };
-    } else if (this.inked.count > count) {
-      const before = this.inked.kept.filter((each) => each.count <= count).pop();
-      ink.setTransform(1, 0, 0, 1, 0, 0);
-      ink.clearRect(0, 0, wide, high);
-      if (before) ink.drawImage(before.canvas, 0, 0);
-      this.inked.count = before?.count ?? 0;
-    }
-    const part = Math.max(MIN_KEPT_MOVES, Math.ceil(this.trail.count / MAX_KEPT_TRAILS));
-    while (this.inked.count < count) {
-      const until = Math.min(count, (Math.floor(this.inked.count / part) + 1) * part);
-      this.ink(ink, until, ratio, width, x, y);
-      const kept = this.inked.kept;
-      if (until % part === 0 && until > (kept[kept.length - 1]?.count ?? 0)) {
-        const canvas = new OffscreenCanvas(wide, high);
-        canvas.getContext("2d")?.drawImage(this.inked.canvas, 0, 0);
-        kept.push({ canvas, count: until });
-      }
-    }
-    this.context.globalAlpha = 0.8;
-    this.context.drawImage(this.inked.canvas, 0, 0, this.wide, this.high);
-    this.context.globalAlpha = 1;
-  }
-
-  /** Draw the moves of the trail after those that are drawn, up to a number of them. */
-  private ink(
-    ink: OffscreenCanvasRenderingContext2D,
-    until: number,
-    ratio: number,
-    width: number,
-    x: (cell: number) => number,
-    y: (cell: number) => number,
-  ): void {
-    const { from, to } = this.trail;
-    const path = new Path2D();
-    let last = -1;
-    for (let i = this.inked.count; i < until; i++) {
-      const [a, b] = [from[i] as number, to[i] as number];
-      if (a !== last) path.moveTo(x(a), y(a));
-      path.lineTo(x(b), y(b));
-      last = b;
-    }
-    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ink.lineJoin = ink.lineCap = "round";
-    ink.strokeStyle = "#fff";
-    ink.lineWidth = width + 1;
-    ink.stroke(path);
-    ink.strokeStyle = INK;
-    ink.lineWidth = width * 0.8;
-    ink.stroke(path);
-    this.inked.count = until;
   }
 
   /** Draw where the explorer heads: dotted, with a ring around the last cell. */

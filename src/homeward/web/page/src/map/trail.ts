@@ -1,44 +1,64 @@
 // The path as a line without repetition: each move between two cells once, in the order of the
 // first time. What was gone up to a step is then a beginning of the list.
 
-export interface Trail {
-  from: Int32Array; // [E]
-  to: Int32Array; // [E]
-  step: Int32Array; // [E] rising: the step that first made the move, from 1
-  count: number;
-}
+export class Trail {
+  count = 0;
+  from = new Int32Array(64); // [≥ count]
+  to = new Int32Array(64); // [≥ count]
+  step = new Int32Array(64); // [≥ count] rising: the step that first made the move, from 1
+  private path: Int32Array = new Int32Array(); // that was followed
+  private start = -1;
+  private readonly known = new Set<number>();
 
-/** Find the moves of a path that begins at `start` and goes on to `next` [N]. */
-export function trailOf(start: number, next: Int32Array, steps: number): Trail {
-  const from = new Int32Array(steps);
-  const to = new Int32Array(steps);
-  const step = new Int32Array(steps);
-  const known = new Set<number>();
-  let count = 0;
-  let here = start;
-  for (let i = 0; i < steps; i++) {
-    const there = next[i] as number;
-    if (there === here) continue;
-    const key = Math.min(here, there) * 67108864 + Math.max(here, there); // 2^26 cells at most
-    if (!known.has(key)) {
-      known.add(key);
-      from[count] = here;
-      to[count] = there;
-      step[count] = i + 1;
-      count++;
+  /** Follow a path from `start` to `next` [N]; return whether the moves that were known stay. */
+  follow(start: number, next: Int32Array): boolean {
+    if (next === this.path && start === this.start) return true;
+    const same = start === this.start && begins(next, this.path);
+    if (!same) {
+      this.count = 0;
+      this.known.clear();
     }
-    here = there;
+    const done = same ? this.path.length : 0;
+    let here = done > 0 ? (next[done - 1] as number) : start;
+    for (let i = done; i < next.length; i++) {
+      const there = next[i] as number;
+      const key = Math.min(here, there) * 67108864 + Math.max(here, there); // 2^26 cells at most
+      if (there !== here && !this.known.has(key)) {
+        this.known.add(key);
+        this.add(here, there, i + 1);
+      }
+      here = there;
+    }
+    [this.path, this.start] = [next, start];
+    return same;
   }
-  return { from, to, step, count };
+
+  /** Count the moves that were first made up to a step. */
+  upTo(step: number): number {
+    let [low, high] = [0, this.count];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.step[middle] as number) <= step) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private add(from: number, to: number, step: number): void {
+    const at = this.count++;
+    if (at === this.from.length) [this.from, this.to, this.step] = [twice(this.from), twice(this.to), twice(this.step)];
+    this.from[at] = from;
+    this.to[at] = to;
+    this.step[at] = step;
+  }
 }
 
-/** Count the moves that were first made up to a step. */
-export function upTo(trail: Trail, step: number): number {
-  let [low, high] = [0, trail.count];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((trail.step[middle] as number) <= step) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function begins(path: Int32Array, first: Int32Array): boolean {
+  return path.length >= first.length && first.every((cell, i) => path[i] === cell);
+}
+
+function twice(array: Int32Array): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(2 * array.length);
+  longer.set(array);
+  return longer;
 }

@@ -10,7 +10,7 @@ import * as ground from "./new/ground";
 import { Promises } from "./new/promises";
 import { nameOf, wrongPart } from "./new/reading";
 import { OtherSettings } from "./new/others";
-import { loadSchemas } from "./new/schema";
+import { loadSchemas } from "../run/schema";
 import * as settings from "./new/settings";
 import { GridFields, TerrainFields } from "./new/terrain";
 import { missing } from "./new/uploader";

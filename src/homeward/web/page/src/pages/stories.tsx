@@ -16,9 +16,10 @@ export function StoriesPage() {
     <main class="stories-page stack" id="main">
       <h1>Three counter-examples</h1>
       <p class="lead">
-        Each refutes a tempting definition of safety. Naive: the value of that definition. Exact: the
-        true probability of getting home. Bound: what the planner proves, which is never above the
-        exact value.
+        Each begins with a rule of safety that sounds right, and shows why it is not. Circles are
+        places, arrows are moves, and the explorer may be called home after any move. The numbers
+        are probabilities of getting home: by that rule, in truth, and as the planner proves it,
+        which is never above the truth.
       </p>
       {examples.value === null && <p class="soft">Loading…</p>}
       {examples.value?.counterexamples.map((story) => (
@@ -42,7 +43,7 @@ function Story({ story }: { story: Counterexample }) {
         </div>
         <Numbers
           label={`Numbers of ${story.title}`}
-          heads={["policy", "naive", "exact", "bound"]}
+          heads={["plan", "by the rule", "in truth", "proven"]}
           after={<p class="soft fine">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
         >
           {story.rows.map((row) => (
@@ -66,7 +67,7 @@ function Story({ story }: { story: Counterexample }) {
 
 let draws = 0;
 
-/** Send a hundred explorers by each policy, each in a world drawn from the belief. */
+/** Send a hundred explorers by each plan, each in a world drawn from the belief. */
 function Walks({ story }: { story: Counterexample }) {
   const walked = useSignal<Fate[][]>([]);
   const rows = story.rows.filter((row) => row.exact !== null);
@@ -77,7 +78,7 @@ function Walks({ story }: { story: Counterexample }) {
   return (
     <div class="walks stack">
       <p>
-        <button onClick={send}>Call it off: send a hundred by each policy</button>
+        <button onClick={send}>Call it off: send a hundred by each plan</button>
       </p>
       {walked.value.length > 0 && (
         <div class="walk-list">
@@ -85,7 +86,7 @@ function Walks({ story }: { story: Counterexample }) {
             <div key={row.label}>
               <h3>{row.label}</h3>
               <p class="fine" role="status">
-                {row.naive !== null && <>naive promises {whole(row.naive)}, </>}
+                {row.naive !== null && <>the rule promises {whole(row.naive)}, </>}
                 {row.bound !== null && <>proven ≥ {whole(row.bound)}, </>}
                 this draw <b>{walked.value[i]?.filter((fate) => fate === "home").length}</b>
               </p>

@@ -7,13 +7,18 @@ import type { Certificate, Details, Files, NewRuns } from "../api";
 import { MAX_COMPARED, to } from "../link";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
-import { figure, labelOf } from "../words";
+import { loadSchemas, titled } from "../run/schema";
+import { figure } from "../words";
 
 /** Titles of known files, by their name or the end of it. */
 const TITLES: [string, string][] = [
   ["path.geojson", "Path (GeoJSON)"],
+  ["path.gpx", "Path (GPX)"],
+  ["path.kml", "Path (KML)"],
   ["path_points.geojson", "Path, point by point (GeoJSON)"],
   ["way_home.geojson", "Way home at the end (GeoJSON)"],
+  ["way_home.gpx", "Way home at the end (GPX)"],
+  ["way_home.kml", "Way home at the end (KML)"],
   ["terrain.tif", "Terrain as known (GeoTIFF)"],
   ["way_home_probability.tif", "Probability of a way home (GeoTIFF)"],
   ["summary.md", "Summary"],
@@ -22,7 +27,7 @@ const TITLES: [string, string][] = [
 
 export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
   return (
-    <details class="card drawer fine">
+    <details class="card drawer fine" onToggle={loadSchemas}>
       <summary>Settings, files and certificate</summary>
       <div class="stack">
         <Settings details={details} />
@@ -37,41 +42,6 @@ export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
 /** Settings whose values a reader looks for first; the rest follows. */
 const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "descend", "sensor_range", "home", "limit"];
 
-/** Settings as the form names them, with their units. */
-const NAMES: Record<string, [string, string?]> = {
-  delta: ["δ"],
-  discount: ["γ"],
-  climb: ["Maximum climb", "°"],
-  descend: ["Maximum descent", "°"],
-  roll: ["Maximum side slope", "°"],
-  sensor_range: ["Sensor range", "m"],
-  sensor_offset: ["Sensor offset", "m"],
-  mast: ["Mast", "m"],
-  wheelbase: ["Wheelbase", "m"],
-  cell: ["Cell size", "m"],
-  pixel: ["Pixel size", "m"],
-  blur: ["Blur", "m"],
-  error: ["Error", "m²"],
-  error_length: ["Error length", "m"],
-  rows: ["Rows", "pixels"],
-  columns: ["Columns", "pixels"],
-  size: ["Squares per side"],
-  walls: ["Fraction of walls"],
-  window: ["Part of the terrain"],
-  truth: ["True heights"],
-  explorer: ["Type of explorer"],
-  limit: ["Maximum steps"],
-  floor: ["Minimum rate"],
-  recall: ["Recall after", "steps"],
-  back_within: ["Home within", "steps"],
-  distance: ["Distance in all", "m"],
-  energy: ["Energy in all", "Wh"],
-  energy_per_metre: ["Energy per metre", "Wh"],
-  energy_per_climb: ["Energy per metre climbed", "Wh"],
-  keep_in: ["Stay inside"],
-  keep_out: ["Keep out of"],
-};
-
 function Settings({ details }: { details: Details }) {
   const set = Object.entries(details.config).filter(([, value]) => value !== null && value !== "");
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
@@ -81,10 +51,10 @@ function Settings({ details }: { details: Details }) {
       <h3>Settings</h3>
       <dl class="settings">
         {set.map(([name, value]) => {
-          const [title, unit] = NAMES[name] ?? [labelOf(name)];
+          const { label, unit } = titled(details.kind, name);
           return (
             <div key={name}>
-              <dt class="soft">{title}</dt>
+              <dt class="soft">{label}</dt>
               <dd>
                 {valueWord(value)}
                 {unit && typeof value === "number" && `\u00a0${unit}`}
@@ -111,7 +81,7 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
       .catch(() => undefined); // there is nothing to take along then
   }, [details.id, details.status]);
   const step = scene.step.value;
-  const way = details.cell !== null;
+  const suffixes = details.cell === null ? [] : details.crs === null ? ["geojson"] : ["geojson", "gpx", "kml"];
   const rank = (name: string): number => {
     const at = TITLES.findIndex(([known]) => known === name);
     return at < 0 ? TITLES.length : at;
@@ -121,14 +91,13 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
     <section aria-label="Downloads">
       <h3>Take it along</h3>
       <ul class="downloads">
-        {way &&
-          ["geojson", "gpx", "kml"].map((suffix) => (
-            <li key={suffix}>
-              <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
-                Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
-              </a>
-            </li>
-          ))}
+        {suffixes.map((suffix) => (
+          <li key={suffix}>
+            <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
+              Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
+            </a>
+          </li>
+        ))}
         {sorted.map(({ name, bytes }) => (
           <li key={name}>
             <a download href={linkTo(runUrl(details.id, `/files/${encodeURIComponent(name)}`))}>

@@ -6,7 +6,7 @@ import type { TimelineEvent } from "../api";
 import { SPEEDS } from "../run/cursor";
 import type { Cursor } from "../run/cursor";
 import type { Scene } from "../run/scene";
-import { eventWord, eventsOf } from "../run/timeline";
+import { eventWord, eventsOf, marksOf, rank } from "../run/timeline";
 import { IconButton } from "./icons";
 
 export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }) {
@@ -20,7 +20,8 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
     [loaded],
   );
   const events = all.value;
-  const marks = useMemo(() => <EventMarks events={events} last={last} cursor={cursor} />, [events, last, cursor]);
+  const marks = useMemo(() => marksOf(events, last), [events, last]);
+  const dots = useMemo(() => <EventMarks marks={marks} last={last} cursor={cursor} />, [marks, last, cursor]);
   return (
     <div class="timeline row" role="group" aria-label="Time">
       <div class="buttons">
@@ -60,7 +61,7 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
           aria-valuetext={`after ${step} of ${last} steps`}
           onInput={(event) => cursor.jump(Number(event.currentTarget.value))}
         />
-        {last > 0 && marks}
+        {last > 0 && dots}
       </div>
       <output class="count" aria-live="off">
         after <b>{step}</b> of {last} steps
@@ -88,26 +89,16 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
           Follow live
         </button>
       )}
-      {last > 0 && <EventLine events={events} cursor={cursor} />}
+      {last > 0 && <EventLine events={events} marks={marks} last={last} cursor={cursor} />}
     </div>
   );
 }
 
-const MAX_MARKS = 300; // along the slider
-const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
-const rank = ({ code }: TimelineEvent): number => (LOUD.includes(code) ? LOUD.indexOf(code) : LOUD.length);
-
-/** Marks below the slider: of events that would lie on each other, the most important one. */
-function EventMarks({ events, last, cursor }: { events: TimelineEvent[]; last: number; cursor: Cursor }) {
-  const places = new Map<number, TimelineEvent>();
-  for (const event of events) {
-    const place = Math.floor((MAX_MARKS * event.step) / (last + 1));
-    const other = places.get(place);
-    if (!other || rank(event) < rank(other)) places.set(place, event);
-  }
+/** Marks below the slider. */
+function EventMarks({ marks, last, cursor }: { marks: TimelineEvent[]; last: number; cursor: Cursor }) {
   return (
     <div class="event-marks" aria-hidden="true">
-      {[...places.values()].map((event) => (
+      {marks.map((event) => (
         <i
           key={event.step}
           class={event.code}
@@ -120,28 +111,48 @@ function EventMarks({ events, last, cursor }: { events: TimelineEvent[]; last: n
   );
 }
 
-/** The events of this step, and buttons to the one before and the next. */
-function EventLine({ events, cursor }: { events: TimelineEvent[]; cursor: Cursor }) {
+interface Line {
+  events: TimelineEvent[];
+  marks: TimelineEvent[];
+  last: number;
+  cursor: Cursor;
+}
+
+/** The events of this step, buttons to the mark before and the next, and a step to go to. */
+function EventLine({ events, marks, last, cursor }: Line) {
   const step = cursor.step.value;
   const here = events.filter((event) => event.step === step);
   here.sort((a, b) => rank(a) - rank(b));
   const [shown] = here;
-  const loud = events.filter(({ code }) => LOUD.includes(code));
-  const before = loud.filter((event) => event.step < step).pop();
-  const after = loud.find((event) => event.step > step);
-  const go = (event: TimelineEvent | undefined): void => {
-    if (!event) return;
+  const before = marks.filter((event) => event.step < step).pop();
+  const after = marks.find((event) => event.step > step);
+  const go = (to: number | undefined): void => {
+    if (to === undefined) return;
     cursor.playing.value = false;
-    cursor.jump(event.step);
+    cursor.jump(to);
   };
   return (
     <p class="event-line row fine">
-      <button class="small" disabled={!before} onClick={() => go(before)}>
+      <button class="small" disabled={!before} onClick={() => go(before?.step)}>
         Previous event
       </button>
-      <button class="small" disabled={!after} onClick={() => go(after)}>
+      <button class="small" disabled={!after} onClick={() => go(after?.step)}>
         Next event
       </button>
+      <label class="row">
+        <span>Go to step</span>
+        <input
+          class="go-to num"
+          type="number"
+          min={0}
+          max={last}
+          step={1}
+          onChange={({ currentTarget: field }) => {
+            if (field.value !== "" && field.validity.valid) go(Number(field.value));
+            if (field.validity.valid) field.value = "";
+          }}
+        />
+      </label>
       <span role="status" class={shown?.code === "trapped" ? "bad" : ""}>
         {shown ? eventWord(shown) : ""}
       </span>

@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
-import type { Details, Proposal, Verdict, Why, WhyAction } from "../api";
+import type { Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
 import { Numbers } from "./numbers";
-import { beside, cellName, chance, compass, figure, isOfRun, keeps, levelName } from "../words";
+import { beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, levelName } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "other" | "passed" | "plan" | "closest" | "closed";
 
@@ -44,11 +44,12 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
   const rest = why && (reasonOf(why, details.shape?.[1] ?? 1) || why.reasons);
-  const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "Next move";
+  const lost = ended && why !== null && !decided && details.trapped !== null;
+  const head = ended && why && !decided ? "Why it ended" : "Why this move?";
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}
-      aria-label={[ended ? head : "Why this move", who].filter(Boolean).join(", ")}
+      aria-label={[head.replace("?", ""), who].filter(Boolean).join(", ")}
       aria-busy={stale}
       data-step={why?.step}
     >
@@ -67,7 +68,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       {!why && waits && scene.noWhy.value && <p class="ended fine">{scene.noWhy.value}</p>}
       {why && (
         <>
-          <p class="sentence">{why.sentence}</p>
+          <p class="sentence">{lost ? endWord(details) : why.sentence}</p>
           {decided && <Rose why={why} ended={ended} pointed={pointed} />}
           {ended && decided && <p class="ended fine">{endWord(details)}</p>}
           {why.way_home <= 0 && <p class="ended fine">From here no way home can be proven.</p>}
@@ -77,7 +78,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
             </p>
           )}
           {shown && <VerdictLine why={why} action={shown} ended={ended} />}
-          {rest && <p class="reasons fine">{rest}</p>}
+          {rest && !lost && <p class="reasons fine">{rest}</p>}
           {(decided || why.criteria.length > 0) && (
             <Criteria why={why} ofRun={isOfRun(details)} />
           )}
@@ -194,12 +195,6 @@ function tightest(why: Why, action: WhyAction): { value: number; level: number }
     if (!found || value - level < found.value - found.level) found = { value, level };
   });
   return found;
-}
-
-function endWord({ status, why }: Details): string {
-  if (status === "waiting") return "The mission waits for a report of what became of this move.";
-  if (status !== "finished") return `The run is ${status} here.`;
-  return ["The run ended here.", why].filter(Boolean).join(" ");
 }
 
 function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {

@@ -17,6 +17,25 @@ const WORDS: Record<TimelineEvent["code"], string> = {
   ended: "ended",
 };
 
+const MAX_MARKS = 300; // along the slider
+const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
+
+/** Return the rank of an event: the most important have the lowest. */
+export function rank({ code }: TimelineEvent): number {
+  return LOUD.includes(code) ? LOUD.indexOf(code) : LOUD.length;
+}
+
+/** Return the events that are marked along a slider, by step: of those that would lie on each other the most important one. */
+export function marksOf(events: TimelineEvent[], last: number): TimelineEvent[] {
+  const places = new Map<number, TimelineEvent>();
+  for (const event of events) {
+    const place = Math.floor((MAX_MARKS * event.step) / (last + 1));
+    const other = places.get(place);
+    if (!other || rank(event) < rank(other)) places.set(place, event);
+  }
+  return [...places.values()].sort((a, b) => a.step - b.step);
+}
+
 /** Return an event as a sentence. */
 export function eventWord({ step, code, amount }: TimelineEvent): string {
   const part = amount === null ? "" : ` (${Number(amount.toPrecision(2))})`;

@@ -1,9 +1,8 @@
 // Fields of all settings that have no place of their own in the form, made from their schemas.
 
 import { Field } from "../../parts/fields";
-import { labelOf } from "../../words";
-import { limits, others } from "./schema";
-import type { Other } from "./schema";
+import { limits, others, titled } from "../../run/schema";
+import type { Other } from "../../run/schema";
 import type { Kind } from "./settings";
 
 export function OtherSettings({ kind }: { kind: Kind }) {
@@ -11,11 +10,11 @@ export function OtherSettings({ kind }: { kind: Kind }) {
     <>
       {others(kind).map((other) =>
         optionsOf(other).length ? (
-          <Options key={other.key} other={other} />
+          <Options key={other.key} kind={kind} other={other} />
         ) : (
           <Field
             key={other.key}
-            label={labelOf(other.key)}
+            {...titled(kind, other.key)}
             value={other.value}
             {...(other.property.type === "string"
               ? { type: "text" as const }
@@ -28,11 +27,11 @@ export function OtherSettings({ kind }: { kind: Kind }) {
   );
 }
 
-function Options({ other }: { other: Other }) {
+function Options({ kind, other }: { kind: Kind; other: Other }) {
   const { key, value } = other;
   return (
     <label class="field fine">
-      <span>{labelOf(key)}</span>
+      <span>{titled(kind, key).label}</span>
       <select value={value.value} onChange={(event) => (value.value = event.currentTarget.value)}>
         <option value="">default</option>
         {optionsOf(other).map((option) => (

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import type { Upload, UploadedArea } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
-import { othersGiven } from "./schema";
+import { othersGiven } from "../../run/schema";
 
 export type Kind = "grid" | "rover";
 export type Closed = Upload | UploadedArea;
@@ -75,17 +75,22 @@ export function suitFile({ shape, size: pixel }: Upload): void {
   suitRange(String(Number((5 * side).toPrecision(6))));
 }
 
-/** Set the cells that suit the terrain; give a real vehicle to real terrain, and the paper's to
- * synthetic Mars, unless it was changed. */
+/** Maximum climb and descent of a real vehicle, for real terrain, and of the paper's, for synthetic Mars. */
+const limitsOf: Record<"real" | "paper", [string, string]> = { real: ["20", "30"], paper: ["5", "45"] };
+let shown: keyof typeof limitsOf = "paper";
+
+/** Set the cells that suit the terrain, and the limits of its vehicle; limits that were changed stay with theirs. */
 export function suitTerrain(): void {
   if (source.value === "upload" && file.value) suitFile(file.value);
   else {
     cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
     suitRange(USUAL_RANGE);
   }
-  const [usual, other] = isDriven.value ? [["20", "30"], ["5", "45"]] : [["5", "45"], ["20", "30"]];
-  if (climb.value === other[0] && descend.value === other[1])
-    [climb.value, descend.value] = [usual[0] ?? "", usual[1] ?? ""];
+  const vehicle = isDriven.value ? "real" : "paper";
+  if (vehicle === shown) return;
+  limitsOf[shown] = [climb.value, descend.value];
+  shown = vehicle;
+  [climb.value, descend.value] = limitsOf[vehicle];
 }
 
 export const keepsLevel = computed(() => explorer.value === "safe" || explorer.value === "naive");
@@ -139,15 +144,18 @@ function vehicle(): Record<string, unknown> {
   return { climb: number(climb.value), descend: number(descend.value), roll: driven ? number(roll.value) : null };
 }
 
+/** Other settings that the preview depends on. */
+const SHAPING = ["ground", "wheelbase", "blur", "error", "height_unit"];
+
 /** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing. */
 export const query = computed(() => {
   const mars = [landSeed, rows, columns];
   const needed = isDriven.value ? [cell, climb, descend, roll] : [cell, ...mars];
   if (source.value === "upload" && !file.value) return "";
   if (needed.some((field) => !field.value.trim())) return "";
-  return new URLSearchParams(
-    Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }).map(([key, value]) => [key, String(value)]),
-  ).toString();
+  const others = Object.entries(othersGiven("rover")).filter(([key]) => SHAPING.includes(key));
+  const set = [...Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }), ...others];
+  return new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();
 });
 
 /** Return the window to stay inside: first and last row, first and last column. */

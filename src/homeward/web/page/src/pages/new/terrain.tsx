@@ -5,7 +5,7 @@ import { ClosedFile } from "./closed";
 import { forget } from "./ground";
 import { Preview } from "./preview";
 import { complaint, targets } from "./reading";
-import { limits } from "./schema";
+import { limits } from "../../run/schema";
 import * as settings from "./settings";
 import { Uploader } from "./uploader";
 

@@ -1,10 +1,10 @@
-// The settings that the server accepts: their limits, and those that have no place of their own in the form.
+// The settings that the server accepts: their titles and limits, and those that have no place of their own in the form.
 
 import { signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
-import { API, getJson } from "../../api";
-import { complain } from "../../messages";
-import type { Kind } from "./settings";
+import { API, getJson } from "../api";
+import { complain } from "../messages";
+import { labelOf } from "../words";
 
 /** The JSON Schema of a setting, as far as a field needs it. */
 export interface Property {
@@ -12,6 +12,8 @@ export interface Property {
   anyOf?: Property[];
   enum?: string[];
   default?: unknown;
+  title?: string;
+  unit?: string;
   description?: string;
   minimum?: number;
   maximum?: number;
@@ -48,8 +50,14 @@ function plain(property: Property): Property {
   return some.length === 1 ? { ...property, ...some[0], anyOf: [] } : property;
 }
 
+/** Return the name of a setting for people, and its unit if it has one. */
+export function titled(kind: string | null, key: string): { label: string; unit?: string } {
+  const { title = labelOf(key), unit } = schemas.value?.[kind ?? ""]?.properties[key] ?? {};
+  return { label: title, ...(unit === undefined ? {} : { unit }) };
+}
+
 /** Return the limits of a setting for its field; none before the schemas are loaded. */
-export function limits(kind: Kind, key: string): Limits {
+export function limits(kind: string, key: string): Limits {
   const found = plain(schemas.value?.[kind]?.properties[key] ?? {});
   const min = found.minimum ?? found.exclusiveMinimum;
   const max = found.maximum ?? found.exclusiveMaximum;
@@ -69,7 +77,7 @@ export interface Other {
 const values = new Map<string, Signal<string>>(); // by kind and key
 
 /** Return the settings of a kind that have no place of their own in the form. */
-export function others(kind: Kind): Other[] {
+export function others(kind: string): Other[] {
   const found = Object.entries(schemas.value?.[kind]?.properties ?? {});
   return found.flatMap(([key, given]) => {
     const property = plain(given);
@@ -83,7 +91,7 @@ export function others(kind: Kind): Other[] {
 }
 
 /** Return the settings among them that were given, as keys of a configuration. */
-export function othersGiven(kind: Kind): Record<string, unknown> {
+export function othersGiven(kind: string): Record<string, unknown> {
   const given = others(kind).filter(({ value }) => value.value.trim() !== "");
   return Object.fromEntries(
     given.map(({ key, property, value }) => {
