@@ -28,8 +28,7 @@ from homeward.errors import InvalidInputError
 M = TypeVar("M", bound=BaseModel)
 
 METRES, DEGREES, WATT_HOURS = {"unit": "m"}, {"unit": "°"}, {"unit": "Wh"}
-PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}
-"""Units in the schemas of settings."""
+PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}  # units in the schemas of settings
 
 
 def is_asked(value: Any) -> bool:
