@@ -391,7 +391,7 @@ class Server:
             size = sum(len(json.dumps(config)) for config in runs.values())
             await self.jobs.check_room(len(runs), size)
             for name, config in runs.items():
-                await self.pool.ask("", "make_mission" if mission else "make", name, kind, config)
+                await self.pool.ask("", "make", name, kind, config, mission)
                 made.append(name)
             if not mission:
                 await self.jobs.start(*runs)

@@ -265,9 +265,7 @@ class ViewingService:
         """Record a report of a mission."""
         return self.mission(run).observe(report)
 
-    def do_make(
-        self, run: str, kind: str, config: dict[str, Any], *, mission: bool = False
-    ) -> None:
+    def do_make(self, run: str, kind: str, config: dict[str, Any], mission: bool = False) -> None:
         """Create a run without steps, or a mission without reports."""
         target = self.root / run
         if target.exists():
@@ -282,10 +280,6 @@ class ViewingService:
     def do_preview(self, config: dict[str, Any]) -> bytes:
         """Return the frame with the preview of a configuration."""
         return forms.preview(config, self.root)
-
-    def do_make_mission(self, run: str, kind: str, config: dict[str, Any]) -> None:
-        """Create a mission without reports."""
-        self.do_make(run, kind, config, mission=True)
 
     do_kinds = staticmethod(forms.schemas)
     do_examples = staticmethod(examples)

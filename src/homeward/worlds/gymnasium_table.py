@@ -37,15 +37,7 @@ from homeward.beliefs.dirichlet import END, DirichletBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.worlds.gymnasium_world import (
-    GymWorld,
-    Key,
-    digest,
-    first_action,
-    key_of,
-    name_of,
-    names_of,
-)
+from homeward.worlds.gymnasium_world import GymWorld, Key, digest, first_action, key_of, name_of
 
 MAX_STATES = 20_000  # default limit of the number of states
 TRIES = 100  # default number of tries of an action that draws random numbers
@@ -213,7 +205,9 @@ def from_gymnasium(
             f"seed: {len(chosen)} seeds are given, expected 1"
         )
     keys = tuple(dict.fromkeys(key for one in found for key in one.keys))
-    names = names_of(keys), None if action_names is None else tuple(action_names)
+    is_numbered = all(isinstance(key, int) for key in keys)
+    named = None if is_numbered else tuple(str(key) for key in keys)
+    names = named, None if action_names is None else tuple(action_names)
     distinct: dict[bytes, tuple[_Found, SparseMDP, list[int]]] = {}
     for one in found:
         model = one.model(keys, int(env.action_space.n), names, rewards=rewards)
