@@ -227,10 +227,7 @@ def grid(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Measure the time of steps in a grid world, and the fraction outside compiled kernels.
-
-    A step plans, acts, observes and updates the belief.
-    """
+    """Measure steps in a grid world: plan, act, update; and their share outside kernels."""
     from lab.bench.grid import measure
 
     rows = [

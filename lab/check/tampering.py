@@ -126,10 +126,7 @@ def _planned(
 
 
 def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
-    """Forge a plan; return None if it has no entry to forge.
-
-    An inconsistent plan raises `InvalidProblemError`, as it does when read from a file.
-    """
+    """Forge a plan, which may raise as it does when read; None without an entry to forge."""
     if tamper in ("bound", "action", "table", "status"):
         forge = {"bound": _raised, "action": _renamed, "table": _tabled, "status": _denied}
         return forge[tamper](stored, rng)

@@ -18,11 +18,7 @@ def card(
     rows: Sequence[Sequence[str]] = (),
     marked: int | None = None,
 ) -> str:
-    """Return a frame with a title, sentences and a table, whose texts are escaped.
-
-    The first of the `rows` has the column titles; `marked` is the index of a later row, from 0, to
-    show in bold.
-    """
+    """Return a frame with title, sentences and escaped table (titles first); `marked` is bold."""
     parts = [f'<div style="font-weight:bold">{escape(title)}</div>']
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
     if rows:

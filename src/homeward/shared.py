@@ -155,10 +155,7 @@ class Shared:
             return new
 
     def changes_to(self, other: Shared) -> IntArray | None:
-        """Return the flat indices [n], all different, where a newer version may differ.
-
-        None if `other` is not one of the next `MAX_CHANGES` versions.
-        """
+        """Return flat indices [n] that may differ in `other`; None beyond `MAX_CHANGES`."""
         found: list[IntArray] = [np.empty(0, np.int64)]
         version: Shared | None = self
         while version is not other:

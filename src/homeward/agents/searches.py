@@ -17,11 +17,7 @@ class BestRate(RateSearch):
 
 
 class Nearest(RateSearch):
-    """Proposes the nearest cell with a safe return that was not visited yet.
-
-    If a cell has gain only at its first look, that is the nearest cell from which an unseen cell is
-    visible.
-    """
+    """Proposes the nearest certified cell that is new, or from which an unseen one is visible."""
 
     def best(self, view: View) -> Proposal | None:
         """Return a proposal to go to that cell; None if there is no such cell."""

@@ -309,10 +309,7 @@ def check_climb(climb: object, error: Error) -> int:
 def _model(
     shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray, climb: int
 ) -> Moves:
-    """Return the model of moves that climb at most `climb` and that `enters` [S] allows.
-
-    Moves out of a wall never work.
-    """
+    """Return the model of moves up to `climb` levels that `enters` [S] allows; walls have none."""
     graph = grid_graph(*shape, stay)
     works = (heights[graph.dest] <= heights[:, None] + climb) & (heights != WALL)[:, None]
     works &= enters[graph.dest] & changes_state(graph.dest)
@@ -367,10 +364,7 @@ def check_walls(walls: ArrayLike, states: int) -> FloatArray:
 
 
 def cumulative(mass: FloatArray) -> FloatArray:
-    """Return Pr(height ≤ h) [R, H + 2] for h = 0 to H + 1, from `mass` [R, H].
-
-    It is exactly 1 from the highest possible height on.
-    """
+    """Return Pr(height ≤ h) [R, H + 2], h = 0 to H + 1, of `mass` [R, H]; it ends at exactly 1."""
     below = np.zeros((len(mass), mass.shape[1] + 2))
     np.cumsum(mass, axis=1, out=below[:, 1:-1])
     np.minimum(below, 1.0, out=below)

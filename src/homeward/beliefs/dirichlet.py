@@ -233,11 +233,7 @@ class DirichletBelief:
 
 
 def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
-    """Return for each outcome the first possible outcome [S, A, O] with the same target.
-
-    That is the outcome itself if no other has its target. `alpha` [S, A, O] is above 0 for possible
-    outcomes.
-    """
+    """Return for each outcome the first possible one [S, A, O] with its target, or itself."""
     apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
     same = apart[:, :, :, None] == apart[:, :, None, :]
     return np.asarray(same.argmax(axis=3))

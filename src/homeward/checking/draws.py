@@ -78,10 +78,7 @@ def entries_of(model: Model) -> Entries:
 
 
 def draw_worlds(belief: Any, mean: Model, said: Findings, samples: int, seed: int) -> Drawn | None:
-    """Return worlds drawn from a belief.
-
-    If draws are not reproducible or do not fit the mean model, report it and return None.
-    """
+    """Return drawn worlds; None, and a finding, if draws don't repeat or don't fit the mean."""
     entries = entries_of(mean)
     keys = entries.row.astype(np.int64) * mean.states + entries.target
     count = int(min(samples, max(100, MAX_NUMBERS // max(1, len(keys)))))

@@ -236,10 +236,7 @@ def check_keys(
     explicit: Collection[str],
     named: Named,
 ) -> None:
-    """Raise if `keys` contradict each other, or if a given key has no effect.
-
-    A key is given if it is in `explicit` or if its value is not the default.
-    """
+    """Raise if `keys` contradict, or if one that is explicit or not default has no effect."""
     values = {name: getattr(config, name) for name in keys}
     default = {name: field.default for name, field in type(config).model_fields.items()}
     given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
@@ -312,10 +309,7 @@ def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Return the state of a cell; raise if it is off the map or in the mask `closed` [S].
-
-    `what` names the cell in the message, and `why` says why closed cells are closed.
-    """
+    """Return the state of the cell `what`; raise if off the map, or `closed` [S] by `why`."""
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(

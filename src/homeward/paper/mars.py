@@ -101,10 +101,7 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the study's cells; on a raster, each gets the digest of the raster's cells.
-
-    So a study with a changed raster is another study, and a task raises if the raster has changed.
-    """
+    """Return the cells; on a raster with its digest, so that a changed one is another study."""
     if not cells or cells[0].get("raster") is None:
         return list(cells)
     digest = digest_of(cells_of(config_of(cells[0], 0)))

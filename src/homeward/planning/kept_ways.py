@@ -112,10 +112,7 @@ class KeptWays:
     def _changes(
         self, known: _Known | None, search: Search
     ) -> tuple[_Known, IntArray, IntArray] | None:
-        """Return `known`, the states [n] with changed edges, and the states [m] with changed ways.
-
-        Return None if the changes are many or unknown.
-        """
+        """Return `known`, states [n] with changed edges, [m] with changed ways; None if many."""
         if known is None or known.risks is None or search.risks is None:
             return None
         if known.most != search.most:

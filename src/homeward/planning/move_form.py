@@ -15,10 +15,7 @@ from homeward.safety import Criterion, ReturnBefore, ReturnWithin
 
 
 def belief_of_plan(belief: Belief) -> Belief:
-    """Return the form of a belief that a single plan is made on.
-
-    It is the move-or-stay form if a `FiniteBelief` has one, else the belief itself.
-    """
+    """Return the move-or-stay form of a `FiniteBelief` that has one, else the belief itself."""
     return belief if not isinstance(belief, FiniteBelief) else belief.as_moves() or belief
 
 

@@ -62,11 +62,7 @@ class Outside:
 
 
 class HeldWay(NamedTuple):
-    """The way home that a run relies on, from where the explorer is.
-
-    On a model whose actions have several outcomes there is no single way: `states` has the present
-    state alone, and `policy` leads home.
-    """
+    """The way home from here; where actions have several outcomes, only `policy` leads home."""
 
     name: str  # of the criterion
     homes: tuple[int, ...]

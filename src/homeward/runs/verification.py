@@ -183,10 +183,7 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 
 
 def _claims(setup: Setup) -> list[HomeClaim]:
-    """Return the claim of each return criterion, in the planner's order.
-
-    A home is named by the model, by row and column on a map, or by its state.
-    """
+    """Return the claim of each return criterion; homes are named by the model, place or state."""
     start, found = int(setup.world.state), []
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
 

@@ -177,10 +177,7 @@ def place_cells(
     blocked: BoolArray,
     error: float | FloatArray,
 ) -> Cells:
-    """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
-
-    ``error`` in m², of all cells or of each [R, C], is added to the variance.
-    """
+    """Return cells of `sides` pixels; fields are [R, C]; `error` in m² is added to the variance."""
     if (
         not isinstance(error, np.ndarray)
         and not 0.0 < number(error, "the error", InvalidInputError) < math.inf

@@ -78,11 +78,7 @@ def check(config: RoverConfig) -> None:
 
 
 def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the mean heights [R, C] in m of the cells that a rover would plan on.
-
-    Also return, as JSON values, the height and width of a cell in m, and the transform from
-    (column, row) to map coordinates.
-    """
+    """Return the mean heights [R, C] in m of the cells to plan on, their size and transform."""
     cells = cells_of(config)
     heights = np.where(cells.blocked, np.nan, cells.mean)
     return {"height": heights}, {"cell": list(cells.size), "transform": list(cells.transform)}

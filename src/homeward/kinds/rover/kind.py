@@ -159,11 +159,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
 
 def pinned_config(config: RoverConfig) -> RoverConfig:
-    """Return the configuration with its terrain, area and start pinned.
-
-    Files are pinned by their absolute paths, the cells that are made from them by their digest,
-    the area by its corners.
-    """
+    """Return the configuration with absolute paths, the cells' digest, the area and the start."""
     config.check_use()
     files = {"obstacles": config.obstacles}
     if isinstance(config.error, str):

@@ -210,10 +210,7 @@ def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
 
 
 def cell_side(config: RoverConfig) -> float:
-    """Return the side of a cell in m for a new run; raise if the given one is below a pixel.
-
-    The default is a pixel where pixels are larger than the default of the configuration.
-    """
+    """Return a new run's cell side in m: the given one, at least a pixel, or the default."""
     cells, _, pixel = pinned(config)[:3]
     if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(pixel):
         return config.cell
