@@ -6,16 +6,16 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from numba.core.dispatcher import Dispatcher
 
+import homeward
 from homeward.compiling import MESSAGE, Announcer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -79,6 +79,47 @@ def test_a_second_process_finds_it_compiled(tmp_path: Path) -> None:
     assert [run.stdout.strip() for run in said] == ["3.0", "3.0"]
     assert MESSAGE in said[0].stderr
     assert MESSAGE not in said[1].stderr
+
+
+def test_kernels_of_several_processes_do_not_take_each_other_s_functions(tmp_path: Path) -> None:
+    """Two processes compile `add` of their own as their first function; a third one loads both."""
+    (tmp_path / "adding.py").write_text(
+        "from homeward.compiling import njit\n"
+        "def adder(k):\n"
+        "    @njit\n"
+        "    def add(n):\n"
+        "        return n + k if n < 1000 else add(n - 1) + add(n - 2)\n"
+        "    return add\n"
+    )
+    for k in "12":
+        (tmp_path / f"plus{k}.py").write_text(
+            "from adding import adder, njit\n"
+            f"add = adder({k})\n"
+            "@njit('int64(int64)', cache=True)\n"
+            "def plus(n):\n"
+            "    return add(n)\n"
+            "print(plus(0))\n"
+        )
+    env = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", f"import {names}"],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for names in ("plus1", "plus2", "plus1, plus2")
+    ]
+    assert said == [["1"], ["2"], ["1", "2"]]
+
+
+def test_every_kernel_is_compiled_under_a_name_of_its_own() -> None:
+    """Only `compiling` may import Numba's decorators: it replaces Numba's names."""
+    source = Path(homeward.__file__).parent
+    named = [path.name for path in source.rglob("*.py") if "from numba" in path.read_text("utf-8")]
+    assert named == ["compiling.py"]
 
 
 def test_python_functions_never_call_a_kernel_that_has_no_wrapper_for_them() -> None:

@@ -25,7 +25,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.agents.setup import PAPER, Setup
 from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -36,6 +35,7 @@ from homeward.beliefs.grid_graph import STEPS
 from homeward.bonuses import Bonus, Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.config import RoverConfig

@@ -136,7 +136,9 @@ def _undisturbed(command: list[str], out: Path) -> Undisturbed:
         if (lines := _lines(out)) > taken:
             taken, last = lines, time.monotonic()
         time.sleep(0.002)
-    process.communicate()
+    _, errors = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"a run that nobody interrupted failed: {errors}")
     log = (out / LOG).read_bytes()
     return Undisturbed(log, _files(out), first - begin, time.monotonic() - last)
 

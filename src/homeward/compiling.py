@@ -1,18 +1,27 @@
-"""A message while the kernels are compiled at first use, with a spinner on a terminal.
+"""How kernels are compiled: their decorators, their names, and a message at first use.
 
 Numba keeps compiled code beside the sources (or in NUMBA_CACHE_DIR), so that the next process only
 loads it. A listener on Numba's compile events sees which of the two happens.
+
+**Names.** Numba names compiled functions by a count that starts at 1 in every process. Functions
+with equal Python names, as `np.sort` and `np.argsort` make inside kernels, get equal names if two
+processes compile them at the same count. A third process that loads both takes one for the other
+and computes something else, without a word. Random numbers in place of the count prevent this, so
+every kernel of the package takes `njit` from here.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from numba import njit
+from numba import njit as njit
+from numba import prange as prange
 from numba.core import event
+from numba.core.bytecode import FunctionIdentity
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -23,6 +32,8 @@ else:
 
 MESSAGE = "Compiling the solvers for this machine; that is done once and kept"
 logger = logging.getLogger("homeward")
+
+FunctionIdentity._unique_ids = iter(lambda: secrets.randbits(64), None)  # type: ignore[assignment]
 
 kernel = njit(cache=True, error_model="numpy")
 """Decorator of a compiled function that Python calls; a division by 0 is infinite or NaN."""

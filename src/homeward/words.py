@@ -90,8 +90,11 @@ VERDICTS = {
 }
 """Why an action was taken or not, by the value of `Verdict`."""
 
-STAYS = "never leaves this state"
-"""Instead of the verdicts of safe actions, where an action surely stays."""
+STAYS = {
+    "worth_less": "never leaves this state, and worth no more than the plan",
+    "not_chosen": "never leaves this state",
+}
+"""Words for some values of `Verdict` instead of those in `VERDICTS`, if the action surely stays."""
 
 EVALUATORS = {
     "exact": "exactly, in every world of the belief",
@@ -106,7 +109,7 @@ EVALUATORS = {
 
 def verdict_of(code: str, leaves: float) -> str:
     """Return why an action was taken or not; it leaves the state with probability `leaves`."""
-    return STAYS if leaves <= 0.0 and code in ("worth_less", "not_chosen") else VERDICTS[code]
+    return STAYS.get(code, VERDICTS[code]) if leaves <= 0.0 else VERDICTS[code]
 
 
 def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:

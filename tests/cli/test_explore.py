@@ -637,7 +637,7 @@ def test_killed_at_random_moments_it_resumes_to_the_same_path_and_the_same_bytes
     np.save(tmp_path / "a.npy", np.nan_to_num(relief()))
     options = [str(tmp_path / "a.npy"), "--pixel", "20", "--steps", "130", "--sensor-range", "50"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.cli.exploring", str(tmp_path), json.dumps(options), "5"],
+        [sys.executable, "-m", "tests.cli.exploring", str(tmp_path), json.dumps(options), "3"],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -645,7 +645,7 @@ def test_killed_at_random_moments_it_resumes_to_the_same_path_and_the_same_bytes
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["killed"] >= 5
+    assert found["killed"] >= 3
     assert found["same"]
     assert all(found["same"])
     assert min(n for n in found["stages"] if n) < max(found["stages"])  # some were half done

@@ -8,7 +8,7 @@ from homeward.cli.app import app
 
 
 def test_the_study_counts_losses_and_checks_the_promise() -> None:
-    arguments = ["paper", "toytext", "--seeds", "1", "--worlds", "200", "--workers", "1", "--json"]
+    arguments = ["paper", "toytext", "--seeds", "1", "--worlds", "200", "--workers", "0", "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)

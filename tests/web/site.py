@@ -76,10 +76,10 @@ def until(found: Callable[[], Any]) -> Any:
 
 @contextmanager
 def serving(
-    root: Path, token: str | None = None, static: Path | None = None, **limits: Any
+    root: Path, token: str | None = None, static: Path | None = None, port: int = 0, **limits: Any
 ) -> Iterator[Site]:
     """Serve a folder for a while."""
-    listener = bind("127.0.0.1", 0)
+    listener = bind("127.0.0.1", port)
     port = listener.getsockname()[1]
     server = Server(root, ServerSettings(**limits), static or root / "no static")
     app = Guard(server.app(), "127.0.0.1", token)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 1500}
+LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 800}
 ENTRY = "from homeward.cli import main; main()"
 
 
@@ -100,7 +100,7 @@ def test_ctrl_c_stops_what_is_going_and_leaves_nobody(
 ) -> None:
     root = tmp_path / "runs"
     Run.create(root / "done", "grid", {"size": 3}).resume()
-    Run.create(root / "live", "grid", {**LIVE, "size": 120, "limit": None})
+    Run.create(root / "live", "grid", {**LIVE, "size": 60, "limit": None})
     going = {"name": "live", "state": "going", "error": None}
     (root / ".serve.json").write_text(json.dumps({"format": 1, "runs": [going]}))
     started.append(Served(root))

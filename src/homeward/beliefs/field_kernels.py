@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
 from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
+from homeward.compiling import njit
 
 
 @njit(cache=True)

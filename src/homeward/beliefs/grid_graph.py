@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, index
 from homeward.beliefs.observations import Labels, Transition
+from homeward.compiling import njit
 from homeward.errors import ImpossibleObservationError, InvalidInputError
 from homeward.models import Moves
 

@@ -26,9 +26,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import njit
 
 if TYPE_CHECKING:
     from homeward.beliefs.height_kernels import Ground

@@ -17,10 +17,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import STEPS, back
+from homeward.compiling import njit, prange
 
 if TYPE_CHECKING:
     from homeward.beliefs.attempts import Edges

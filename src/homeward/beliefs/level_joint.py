@@ -10,10 +10,10 @@ a move enters is not a wall is a separate factor. The result is exact up to roun
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
+from homeward.compiling import njit
 
 MAX_TABLE = 2**14  # largest table of combined heights; larger sets are not evaluated
 ROUNDING = 2.0**-46  # rounding of a probability for each square: some sixty roundings of 2**−52

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
+from homeward.compiling import njit
 
 WALL, UNKNOWN = -1, 0  # codes instead of a height: the square is a wall, or its height is unknown
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)

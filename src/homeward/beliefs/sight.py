@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import njit
 
 
 @njit(cache=True, error_model="numpy")

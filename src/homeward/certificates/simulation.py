@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import njit
 
 Rows = tuple[IntArray, IntArray, FloatArray]
 
@@ -163,8 +163,11 @@ def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> Bo
                     source[i], before[i] = s, last[next_state[i]]
                     last[next_state[i]] = i
     found, waiting = goal.copy(), np.empty(len(policy), np.int64)
-    count = np.count_nonzero(goal)
-    waiting[:count] = np.flatnonzero(goal)
+    count = 0
+    for s in range(len(goal)):
+        if goal[s]:
+            waiting[count] = s
+            count += 1
     while count:
         count -= 1
         i = last[waiting[count]]

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))

@@ -19,10 +19,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.joint import MoveSets, work_together
+from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 

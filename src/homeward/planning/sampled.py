@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, number
 from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.planning.adaptive import quick_way

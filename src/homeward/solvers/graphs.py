@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
+from homeward.compiling import njit
 from homeward.models import Moves
 
 Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
@@ -184,10 +184,10 @@ def shortest_within(
             here[i] = distance[s]
         count = more
         if layer == len(layers):
-            longer = np.empty((min(steps, 2 * layer), states), small.dtype)
-            longer[:layer] = layers
-            layers = longer
-        layers[layer] = choice
+            more_layers = min(steps, 2 * layer) - layer
+            layers = np.concatenate((layers, np.empty((more_layers, states), small.dtype)))
+        for s in range(states):
+            layers[layer, s] = choice[s]
         layer += 1
     return distance, layers, layer
 

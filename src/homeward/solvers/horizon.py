@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.kernels import SLACK

@@ -14,10 +14,9 @@ as 0.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
-from homeward.compiling import announce
+from homeward.compiling import announce, njit
 
 announce()
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
+from homeward.compiling import njit
 
 COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13  # how far below 0 counts as 0
 MIN_PIVOT = 1e-11  # smallest absolute value of a pivot

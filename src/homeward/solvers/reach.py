@@ -12,9 +12,9 @@ stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import njit
 from homeward.models import Model, Moves
 
 LARGE_FRACTION = 0.1  # if so much of the largest reward is in reach, nothing is changed

@@ -29,9 +29,9 @@ for every layer.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import FloatArray, IntArray, frozen
+from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves
 from homeward.solvers import graphs

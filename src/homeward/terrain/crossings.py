@@ -27,11 +27,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
+from homeward.compiling import njit
 from homeward.errors import InvalidInputError
 from homeward.terrain.cells import Cells, place_cells, sides_of
 from homeward.terrain.elevation import Elevation

@@ -18,12 +18,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from scipy import fft
 from scipy.ndimage import gaussian_filter
 
 from homeward.arrays import FloatArray, index, number
 from homeward.beliefs.heights import TerrainBelief
+from homeward.compiling import njit
 from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Elevation, from_corner
 from homeward.terrain.reading import MAX_PIXELS

@@ -199,11 +199,11 @@ def test_where_the_bound_is_exact_the_promise_is_kept_and_only_just(delta: float
 def test_plans_that_the_level_binds_keep_it(
     setting: BeliefSetting, delta: float, worlds: int, correction: Correction
 ) -> None:
-    promises = make_promises(setting, delta, correction, 8, np.random.default_rng(2))
-    assert len({id(promise.belief) for promise in promises}) == 8
+    promises = make_promises(setting, delta, correction, 4, np.random.default_rng(2))
+    assert len({id(promise.belief) for promise in promises}) == 4
     assert all(promise.plan.multipliers[0] > 0.0 for promise in promises)
     corrected = [promise.plan.criteria[0].corrected for promise in promises]
-    assert corrected == pytest.approx([delta] * 8, abs=1e-6)
+    assert corrected == pytest.approx([delta] * 4, abs=1e-6)
     assert all(promise.plan.correction is correction for promise in promises)
     found = calibrate(promises, worlds, np.random.default_rng(3))
     assert found.holds

@@ -25,7 +25,7 @@ ROUNDING = BUDGET_TOLERANCE + 1e-12
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("moves", 30), ("chancy moves", 20), ("general", 7), ("paid moves", 5)]
+    ("kind", "count"), [("moves", 15), ("chancy moves", 10), ("general", 3), ("paid moves", 3)]
 )
 def test_a_run_that_is_called_off_at_the_worst_time_comes_home_with_delta(
     kind: Kind, count: int

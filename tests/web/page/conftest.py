@@ -30,8 +30,12 @@ FORGET = """Object.keys(localStorage).filter((name) => name !== "homeward.key")
 
 TOKEN = "let-me-in"
 
-ONE_PROCESS = "--renderer-process-limit=1"
-"""All windows on one server share a process, so that only the first has to start it."""
+ONE_PROCESS = (
+    "--renderer-process-limit=1",
+    "--process-per-site",
+    "--disable-site-isolation-trials",
+)
+"""All windows share a process, so that only the first has to start it."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(said)
     with warnings.catch_warnings(), sync_playwright() as playwright:
         warnings.simplefilter("ignore", ResourceWarning)
-        started = playwright.chromium.launch(executable_path=found, args=[ONE_PROCESS])
+        started = playwright.chromium.launch(executable_path=found, args=ONE_PROCESS)
         yield started
         started.close()
 

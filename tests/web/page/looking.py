@@ -89,7 +89,8 @@ def opened(browser: Browser, site: Site) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport=SIZE, permissions=["clipboard-write", "clipboard-read"])
     first = context.new_page()
     first.goto(f"{site.address}/?token={site.token}")
-    first.wait_for_function("localStorage.getItem('homeward.key') !== null")
+    # A function: the page's policy forbids an expression to be evaluated more than once.
+    first.wait_for_function("() => localStorage.getItem('homeward.key') !== null")
     yield context
     context.close()
 

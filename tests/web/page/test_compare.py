@@ -171,7 +171,7 @@ def test_the_run_that_learned_most_is_marked_unless_it_is_trapped(look: Looking)
 
     look.page.route("**/runs/meadow-safe", trapped)
     look.open("#/compare/bold/meadow-safe")
-    look.sees('tr[data-standing="meadow-safe"]', "trapped at step 3")
+    look.sees('tr[data-standing="meadow-safe"]', "trapped at step 3 No way home was left")
     expect(look.find("tr.best")).to_have_attribute("data-standing", "bold")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
-from tests.web.page.looking import Looking, served, site_of
+from tests.web.page.looking import STATIC, Looking, served, site_of
+from tests.web.site import serving
 
 from homeward.runs import Run
 
@@ -14,15 +15,14 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-WORLD = {"size": 30, "seed": 4, "walls": 0.2, "delta": 0.9}
+WORLD = {"size": 24, "seed": 4, "walls": 0.2, "delta": 0.9}
 TOKEN = "open-sesame-1001"
 
 
 def test_who_has_the_token_gets_in_and_others_are_told(browser: Browser, tmp_path: Path) -> None:
     Run.create(tmp_path / "kept", "grid", {"size": 3, "seed": 1}).resume()
-    with served(tmp_path, "--token", TOKEN) as (address, _):
-        assert address.endswith(f"/?token={TOKEN}")
-        there = address.partition("?")[0]
+    with serving(tmp_path, TOKEN, STATIC) as server:
+        there, address = f"{server.address}/", f"{server.address}/?token={TOKEN}"
         context = browser.new_context()
         look = Looking(context.new_page(), site_of(tmp_path, address))
         look.allowed = ("401",)

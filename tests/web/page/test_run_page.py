@@ -138,7 +138,7 @@ def test_only_moves_that_may_work_are_drawn(look: Looking, site: Site) -> None:
         "  window.turns.push(turn); return rotate.call(this, turn); }; 0"
     )
     look.page.keyboard.press("+")
-    look.page.wait_for_function("window.turns.length > 0")
+    look.page.wait_for_function("() => window.turns.length > 0")
     drawn = set(look.page.evaluate("window.turns"))
     assert drawn == {turn for turn, works in moves(step).items() if works}
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import Looking, Site, served, site_of
+from tests.web.page.conftest import TOKEN
+from tests.web.page.looking import STATIC, Looking, Site
+from tests.web.site import serving
 
 from homeward.runs import Run
 from homeward.runs.log import from_line, to_line
@@ -181,8 +183,8 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
     root = tmp_path / "runs"
     Run.create(root / "kept", "grid", {"size": 4, "seed": 1}).resume()
     context = browser.new_context()
-    with served(root) as (address, server):
-        site = site_of(root, address)
+    with serving(root, TOKEN, STATIC) as server:
+        site = Site(root, server.address, TOKEN)
         looks = [Looking(context.new_page(), site) for _ in range(2)]
         of_list, of_run = looks
         for look in looks:
@@ -192,16 +194,13 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
         of_run.open("#/run/kept?step=0")
         of_run.painted(0)
         of_run.explained(0)
-        server.kill()
-        server.wait()
-        for look in looks:
-            look.sees('[role="alert"] .message', LOST)
-        of_list.sees(".list .ended", f"{LOST}; the list may be out of date.")
-        of_run.page.keyboard.press("ArrowRight")
-        of_run.sees(".map-notes", LOST)
+    for look in looks:
+        look.sees('[role="alert"] .message', LOST)
+    of_list.sees(".list .ended", f"{LOST}; the list may be out of date.")
+    of_run.page.keyboard.press("ArrowRight")
+    of_run.sees(".map-notes", LOST)
     Run.create(root / "another", "grid", {"size": 4, "seed": 2})
-    port = site.address.rpartition(":")[2]
-    with served(root, "--port", port):
+    with serving(root, TOKEN, STATIC, server.port):
         for look in looks:
             expect(look.find('[role="alert"] .message')).to_have_count(0)
         of_list.sees('tr[data-run="another"]')

@@ -145,10 +145,9 @@ export function CallOffPage() {
       <h1>Call it off</h1>
       <p class="lead">
         The rover wants to see the squares marked “?”. Each may be a pit that can't be left; the redder
-        it is, the likelier. The soft ground shows most per step and gets softer with each column. The
-        ledge (light) is a one-way drop into a crater: quick to enter, and home is only through squares
-        that nobody has seen. Drag δ: the higher it is, the less far the rover goes into the soft ground;
-        then it prefers the crater, then the long way round, and near 1 it stays on ground that was seen.
+        it is, the likelier. Soft ground shows the most per step. The ledge (light) is a one-way drop
+        into a crater: home is only through squares that nobody has seen. Drag δ: the higher it is, the
+        less the rover dares, and near 1 it stays on ground that was seen.
       </p>
       <div class="calloff-parts">
         <div

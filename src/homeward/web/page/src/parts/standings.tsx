@@ -89,7 +89,10 @@ export function Standings({ runs }: { runs: readonly RunModel[] }) {
                     best
                   </span>
                 )}
-                <span class="unit"> {each.details.why}</span>
+                <span class="unit">
+                  {" "}
+                  {each.trapped === null ? each.details.why : "No way home was left from then on."}
+                </span>
               </td>
             </tr>
           ))}
