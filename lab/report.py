@@ -19,12 +19,7 @@ def conclude(
 ) -> NoReturn:
     """Print the result of a check without empty tables; exit with 0 if the check holds, else 1.
 
-    Parameters
-    ----------
-    result
-        Tables, as lists of rows, and numbers; ``holds`` says whether the check holds.
-    titles
-        Title of each table.
+    `result` has tables (lists of rows) by key, numbers, and whether the check ``holds``.
     """
     show(result, {key: title for key, title in titles.items() if result[key]}, conclusion, as_json)
     raise typer.Exit(0 if result["holds"] else 1)

@@ -159,10 +159,7 @@ def peers(
     """Compare with QuantEcon, pymdptoolbox and Storm, which the extra "lab" installs."""
     from lab.bench.peer_comparison import general, refereed, unconstrained
 
-    parts = [
-        unconstrained((10, 20), 0.99, limit, small=True),
-        refereed((10, 20), 0.99, 0.9, limit),
-    ]
+    parts = [unconstrained((10, 20), 0.99, limit, small=True), refereed((10, 20), 0.99, 0.9, limit)]
     if not small:
         parts += [
             unconstrained((50, 100), 0.999, limit),
@@ -230,10 +227,7 @@ def grid(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Measure the time of steps in a grid world, and the fraction outside compiled kernels.
-
-    A step plans, acts, observes and updates the belief.
-    """
+    """Measure steps in a grid world: plan, act, update; and their share outside kernels."""
     from lab.bench.grid import measure
 
     rows = [

@@ -10,32 +10,22 @@ computed.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray
 from homeward.bonuses import Information
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, ReturnHome, ReturnWithin, StayInside
 from lab.bench.terrain import SENSOR, quartiles, set_out
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.planning.plan import Plan
-    from homeward.safety import Criterion
-
 DISCOUNT = 0.999
-HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
-"""Levels of the three criteria."""
-
-WITHIN_STEPS = 40
-"""Maximum number of steps to return home; the map is wider."""
-
-MARGIN = 0.2
-"""Width of the border outside the set, as a fraction of the height and width of the map."""
+HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98  # levels of the three criteria
+WITHIN_STEPS = 40  # maximum number of steps to return home; the map is wider
+MARGIN = 0.2  # width of the border outside the set, as a fraction of the map's sides
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ the fraction of time outside kernels.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
@@ -18,9 +19,6 @@ from homeward.kinds.grid.kind import make
 from homeward.paper.timing import step_seconds
 from homeward.runs.config import checked
 from lab.bench.terrain import quartiles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 KERNEL_MODULES = (
     "homeward.solvers.kernels",

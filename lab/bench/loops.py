@@ -7,15 +7,13 @@ the machine slows both equally.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import beside, config_of, settings_of
 from lab.bench.terrain import quartiles
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def measure(steps: int, seed: int, scale: float = 1.0) -> list[dict[str, Any]]:

@@ -23,12 +23,13 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from homeward.cli.show import say
 from homeward.errors import InvalidInputError
@@ -40,15 +41,8 @@ from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
 from lab.bench.page_screens import RUNS, drag_level, make_runs, open_list, walk_ghosts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
-
 STEPS, JUMPS, WARM = 15_000, 200, 20
-WATCHED_SECONDS = 60.0
-"""Seconds for which a live run is watched."""
-
+WATCHED_SECONDS = 60.0  # seconds for which a live run is watched
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SERVE = "from homeward.cli import main; main()"
 QUERIES = {
@@ -224,7 +218,8 @@ def paused() -> Iterator[list[str]]:
 def longest(trace: bytes) -> str:
     """Return a text with the longest tasks of the page's main thread in a browser trace."""
     events = json.loads(trace)["traceEvents"]
-    drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
+    names = [e for e in events if e.get("name") == "thread_name"]
+    drawing = {(e["pid"], e["tid"]) for e in names if e["args"]["name"] == "CrRendererMain"}
     tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
     ends: dict[tuple[int, int], float] = {}
     outer = []  # tasks that are not part of another one
@@ -237,10 +232,6 @@ def longest(trace: bytes) -> str:
     told = (f"{1e-3 * t['dur']:.0f} ms ({1e-3 * t.get('tdur', 0):.0f})" for t in tasks[:5])
     busiest = max(task.get("tdur", 0) for task in tasks)
     return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of processor time"
-
-
-def _says(event: dict[str, Any], name: str) -> bool:
-    return event.get("name") == "thread_name" and event["args"]["name"] == name
 
 
 def live(browser: Browser, place: Path) -> None:

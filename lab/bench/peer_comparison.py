@@ -12,26 +12,22 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from homeward.arrays import FloatArray
 from homeward.bonuses import Information
-from homeward.models import SparseMDP
+from homeward.models import Model, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import engine, solve_constrained
 from lab.bench import peers, storm
 from lab.bench.planning import statement
 from lab.bench.terrain import SENSOR, set_out
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from homeward.arrays import FloatArray
-    from homeward.models import Model
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_matrix, identity, vstack
 
+from homeward.arrays import FloatArray
 from homeward.extras import need
-from homeward.solvers import Status
+from homeward.models import SparseMDP
+from homeward.solvers import ConstrainedProblem, Status
 from homeward.solvers.occupancy import run_lp, statement_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
-    from homeward.models import SparseMDP
-    from homeward.solvers import ConstrainedProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.heights import TerrainBelief
 from homeward.bonuses import Information
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status
 from lab.bench.peers import clarabel_lp, highs_lp
 from lab.bench.terrain import SENSOR, quartiles, set_out
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.beliefs.heights import TerrainBelief
-    from homeward.planning.plan import Plan
 
 DISCOUNT = 0.999
 PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstrained": 1.62}

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.beliefs import Sensor
 from homeward.beliefs.grid_graph import grid_graph
-from homeward.beliefs.heights import entropy_reduction
+from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.kind import ROVER
 from homeward.kinds.rover.world import Rover
@@ -29,21 +30,11 @@ from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
 from lab.bench.terrain import mars, quartiles
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.beliefs.heights import TerrainBelief
-
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
-SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}
-"""Range of each sensor in m."""
-
+SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}  # range of each sensor in m
 DELTA = 0.98
-LOOKS = 21
-"""Looks of which the median time is taken."""
-
-MIN_STEPS = 20
-"""Steps that a start must allow."""
+LOOKS = 21  # looks of which the median time is taken
+MIN_STEPS = 20  # steps that a start must allow
 
 
 def explorer_of(shape: tuple[int, int], reach: float, seed: int) -> Explorer:

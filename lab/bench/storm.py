@@ -10,16 +10,12 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.errors import InvalidProblemError
-from homeward.solvers import Status
+from homeward.solvers import ConstrainedProblem, Status
 from lab.bench.peers import PeerAnswer, peer
-
-if TYPE_CHECKING:
-    from homeward.solvers import ConstrainedProblem
 
 
 def write_drn(problem: ConstrainedProblem, scale: float) -> str:

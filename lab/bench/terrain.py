@@ -6,29 +6,21 @@ the cells plus its error. A larger map covers more terrain, with larger pixels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs import Sensor, TerrainBelief
 from homeward.kinds.rover.world import Rover, true_heights
 from homeward.terrain import synthetic_mars, to_cells
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray
-
 CELL = 20.0  # m
 ERROR = 2.0**-4  # m², the variance of the terrain model's error
-MAX_CELL_PIXELS = 20
-"""Maximum number of pixels of 1 m along a cell."""
-
-PIXELS = 4_000_000
-"""Approximate number of pixels of one terrain."""
-
+MAX_CELL_PIXELS = 20  # maximum number of pixels of 1 m along a cell
+PIXELS = 4_000_000  # approximate number of pixels of one terrain
 SENSOR = Sensor()
 
 

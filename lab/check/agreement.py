@@ -8,17 +8,14 @@ Some problems are infeasible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from homeward.beliefs.corrections import Correction, Corrections, moves_corrections
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
-
-if TYPE_CHECKING:
-    from homeward.models import Model
 
 Kind = Literal["moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "general")

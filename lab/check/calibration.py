@@ -18,19 +18,21 @@ claim is refuted if the upper limit is below it; a true claim is refuted with pr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from homeward.agents.setup import PAPER, Setup
-from homeward.beliefs import Sensor
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs import Belief, Sensor
 from homeward.beliefs.categorical_heights import Reveal
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
-from homeward.bonuses import Information, Uncover
+from homeward.bonuses import Bonus, Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.compiling import njit
@@ -39,9 +41,11 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.paper.levels import held_works
 from homeward.paper.mars import RING
+from homeward.planning.explorer import Loop, Step
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
@@ -49,38 +53,18 @@ from homeward.solvers import GIVE_UP
 from homeward.studies.work import play
 from homeward.terrain.synthetic import draw_belief
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.bonuses import Bonus
-    from homeward.models import Model
-    from homeward.planning.explorer import Loop, Step
-    from homeward.planning.plan import Plan
-
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 ROVER_DELTAS = (0.9,)
 SHORT_SIGHTED = Sensor(range=200.0)
-BINDING_TOLERANCE = 1e-6
-"""Maximum difference between the corrected bound and δ of a plan that δ binds."""
-
-OUTSETS_PER_PLAN = 20
-"""Maximum number of outsets per required plan."""
-
+BINDING_TOLERANCE = 1e-6  # largest corrected bound − δ of a plan that δ binds
+OUTSETS_PER_PLAN = 20  # maximum number of outsets per required plan
 MARS_DISCOUNT = 0.999
-MARS_STEPS = 10
-"""Number of steps of a rover before the tested plan."""
-
-NOISY = Sensor(range=RING, noise=0.1)
-"""A sensor after which moves still tell something about heights."""
-
+MARS_STEPS = 10  # number of steps of a rover before the tested plan
+NOISY = Sensor(range=RING, noise=0.1)  # moves still tell something about heights after it
 RUN_BELIEFS = ("independent", "correlated", "unmapped")
 RUN_RULES = ("end", "doubtful")
-RUN_STEPS = 45
-"""Largest number of steps of a run."""
-
+RUN_STEPS = 45  # largest number of steps of a run
 RUN_KERNELS = {"correlated": (1.5, 40.0, 1.5), "unmapped": (1.5, 40.0, 1.5)}
 RUN_LIMITS = {
     ("independent", 0.9): (2.0, 3.0),
@@ -92,8 +76,7 @@ RUN_LIMITS = {
 }
 """Steepest slopes up and down, in degrees, of the runs on a belief at a level."""
 
-HEIGHT_WALLS = 0.1
-"""The fraction of walls on a drawn map of heights."""
+HEIGHT_WALLS = 0.1  # the fraction of walls on a drawn map of heights
 
 
 class Outset(NamedTuple):
@@ -198,10 +181,7 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
 
 
 def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, PlanCalibration]:
-    """Run rovers in worlds drawn from their beliefs; count the worlds in which the held way works.
-
-    Return the count of each rule of `RUN_RULES`.
-    """
+    """Run rovers in drawn worlds; count, by `RUN_RULES`, those in which the held way works."""
     climb, descend = RUN_LIMITS[belief, delta]
     asked = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
     home, kept = dict.fromkeys(RUN_RULES, 0), dict.fromkeys(RUN_RULES, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,8 +16,6 @@ from lab.check import counted_commands, progress_command
 from lab.report import Beliefs, Seed, Tolerance, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import numpy as np
 
     from homeward.beliefs.corrections import Correction
@@ -262,10 +261,7 @@ def soundness(
 
 @app.command()
 def promise(
-    beliefs: Beliefs = 250,
-    tolerance: Tolerance = 1e-9,
-    seed: Seed = 0,
-    as_json: Json = False,
+    beliefs: Beliefs = 250, tolerance: Tolerance = 1e-9, seed: Seed = 0, as_json: Json = False
 ) -> None:
     """Follow every history of runs on small random beliefs, with the worst-case recall.
 
@@ -306,10 +302,7 @@ def promise(
 
 @app.command()
 def edges(
-    problems: Problems = 32,
-    tolerance: Tolerance = 1e-7,
-    seed: Seed = 0,
-    as_json: Json = False,
+    problems: Problems = 32, tolerance: Tolerance = 1e-7, seed: Seed = 0, as_json: Json = False
 ) -> None:
     """Solve random problems with extreme numbers, and compare with exact rational answers.
 

@@ -11,19 +11,20 @@ can lower the level if a bound is loose.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.models import Moves
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from lab.check.calibration import (
@@ -37,21 +38,12 @@ from lab.check.calibration import (
 )
 from lab.check.soundness import far_bonus, random_belief
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.beliefs import Belief
-    from homeward.planning.plan import Plan
-
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)
 CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds whose moves succeed with probability 0 or 1, arbitrarily correlated.
-
-    The first action stays, so that every level can be met.
-    """
+    """Draw a few worlds of moves that always or never work, correlated; action 0 stays."""
     drawn = random_belief("moves", rng)
     worlds = []
     for world in drawn.worlds:
@@ -176,10 +168,7 @@ def distances(samples: Sequence[Sample]) -> list[dict[str, str | float]]:
 
 
 def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
-    """Return the exploration at a true safety, interpolated between two levels if necessary.
-
-    Return None if `truth` is outside the range of the curve.
-    """
+    """Return the exploration at a true safety, interpolated; None outside the curve."""
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):
         if low <= truth <= high:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
     from lab.check.conservative import Sample
 
 INK, SHADE = "#222222", "#c9cdd1"
@@ -20,9 +18,7 @@ LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
 
 
 def draw_conservative(
-    samples: Sequence[Sample],
-    averages: Sequence[Sample],
-    counted: Mapping[str, int],
+    samples: Sequence[Sample], averages: Sequence[Sample], counted: Mapping[str, int]
 ) -> Figure:
     """Return a figure with a column for each setting: bounds above, exploration below.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path  # noqa: TC003 - Typer reads it
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -238,8 +238,7 @@ def conservative(
 
 def ground(
     raster: Annotated[
-        list[Path] | None,
-        typer.Option(help="A terrain model to explore; can be repeated."),
+        list[Path] | None, typer.Option(help="A terrain model to explore; can be repeated.")
     ] = None,
     grounds: Annotated[int, typer.Option(help="Synthetic grounds.", min=0)] = 3,
     steps: Steps = 1000,

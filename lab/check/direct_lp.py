@@ -7,31 +7,23 @@ criteria. Plan and LP share only the form of the model and the return policy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linprog
 
-from homeward.beliefs import corrections_of
+from homeward.arrays import BoolArray, FloatArray
+from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions
-from homeward.models import Moves
+from homeward.models import Model, Moves
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, StayInside
+from homeward.safety import Criterion, EarnAtLeast, StayInside
 from homeward.solvers import Status
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
-from lab.check.soundness import far_bonus
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.beliefs import FiniteBelief
-    from homeward.models import Model
-    from homeward.planning.plan import Plan
-    from homeward.safety import Criterion
-    from lab.check.soundness import BoundCase
+from lab.check.soundness import BoundCase, far_bonus
 
 
 @dataclass(frozen=True, slots=True)

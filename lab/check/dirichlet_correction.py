@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs import DirichletBelief
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
 
 CHUNK = 50_000
 
@@ -17,10 +15,7 @@ CHUNK = 50_000
 def examine_row(
     alpha: FloatArray, scale: str, samples: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Compare the closed form with Monte Carlo for a row with concentrations `alpha` [O].
-
-    `scale` describes the row in the table.
-    """
+    """Compare the closed form with Monte Carlo for a row `alpha` [O], shown as `scale`."""
     count = len(alpha)
     outcomes = np.broadcast_to(np.arange(count), (count, 1, count))
     kinds = np.zeros((count, 1), np.int32)

@@ -8,32 +8,32 @@ status must be neither optimal nor infeasible. The reported numbers must always 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction, Corrections
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
-from homeward.solvers import ConstrainedProblem, engine, solve_constrained, solve_return
+from homeward.solvers import (
+    ConstrainedProblem,
+    ConstrainedSolution,
+    engine,
+    solve_constrained,
+    solve_return,
+)
 from lab.check.agreement import Kind, random_corrections
 from lab.check.rationals import Exact, exact_way_home
 from lab.check.referee import AnswerVerdict, enumerate_exactly, judge_by_any, judge_way_home
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
-    from homeward.solvers import ConstrainedSolution
-
 Levels = Literal["between", "sure", "slack", "barely", "beyond"]
 Answer = TypeVar("Answer")
 
-MAX_ENUMERATED_POLICIES = 250
-"""Maximum number of deterministic policies of a problem that is solved exactly."""
+MAX_ENUMERATED_POLICIES = 250  # most policies of a problem that is solved exactly
 
 
 @dataclass(frozen=True, slots=True)

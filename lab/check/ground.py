@@ -20,37 +20,30 @@ Missing data under a wheel break both. A path that stays in one place has no slo
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation, map_coordinates
 from shapely import MultiPolygon, Polygon, contains_xy, convex_hull, union_all
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import elevation_of
 from homeward.runs import Run
 from homeward.runs.config import checked
+from homeward.terrain.elevation import Elevation
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Closed = Callable[[FloatArray], BoolArray]
 
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.terrain.elevation import Elevation
-
-    Closed = Callable[[FloatArray], BoolArray]
-
-STEP = 0.23
-"""Distance between two places that are checked, in pixels."""
-
-TOLERANCE = 1e-6
-"""Largest excess of a slope over its limit, as a tangent, that counts as rounding."""
+STEP = 0.23  # distance between two places that are checked, in pixels
+TOLERANCE = 1e-6  # largest excess of a slope over its limit, as a tangent, that counts as rounding
 
 
-LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}
-"""Steepest slopes up, down and aside in degrees of the vehicle that is checked."""
+LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}  # degrees up, down and aside of the vehicle
 
 
 @dataclass(frozen=True, slots=True)

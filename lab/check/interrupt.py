@@ -20,14 +20,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 STEPS = 120
 ROVER = ("explore", "--rows", "200", "--columns", "300")
@@ -43,15 +41,9 @@ COMMANDS = {
 }
 """The runs that are interrupted."""
 
-PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")
-"""Phases of successive tries."""
-
-COMPILING_SECONDS = 30.0
-"""Time in s after the creation of a run within which the moments of `compiling` lie."""
-
-REPEATS = 10
-"""Largest number of repetitions of a try whose process ended by itself."""
-
+PHASES = ("start-up", "steps", "outputs", "start-up", "compiling")  # phases of successive tries
+COMPILING_SECONDS = 30.0  # after the start of a run, for the moments of `compiling`
+REPEATS = 10  # largest number of repetitions of a try whose process ended by itself
 LOG, CREATED = "steps.jsonl", "manifest.json"
 STOPPED = 130
 SHELL = ("sh", "-c", 'trap : INT; "$@"; exit $?', "sh", sys.executable, "-m", "homeward")
@@ -85,10 +77,7 @@ class Undisturbed(NamedTuple):
 
 
 def interrupt(tries: int, seed: int) -> Iterator[Try]:
-    """Interrupt each run at a random moment of a phase, and resume it; yield each try.
-
-    Tries alternate between the commands and between the phases.
-    """
+    """Interrupt runs of all commands and phases at random moments; resume and yield each."""
     rng = np.random.default_rng(seed)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit the default

@@ -8,18 +8,15 @@ bit: the states, actions, proposals, accounts and what the plans show.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from homeward.beliefs import TerrainBelief
 from homeward.kinds.rover.config import MARS
+from homeward.planning.explorer import Explorer
 from homeward.planning.rate import RateSearch
 from lab.check.progress import cells_of, setup_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from homeward.planning.explorer import Explorer
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -30,8 +27,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Options of runs on terrain, which take turns."""
 
-SHOWN_STEPS = 16
-"""Steps between two plans whose evidence is compared."""
+SHOWN_STEPS = 16  # steps between two plans whose evidence is compared
 
 
 def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:

@@ -19,10 +19,11 @@ but at least the default, so about half of the moves succeed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,33 +38,16 @@ from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.paper.toytext import KNOWN_TO_SLIP, SURE_FOOTED
 from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import checked
+from homeward.runs.kind import Setup
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.runs.kind import Setup
-
-WINDOW = 200
-"""Maximum number of consecutive steps without news."""
-
+WINDOW = 200  # maximum number of consecutive steps without news
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
-RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Ranges of the sensor, in cells."""
-
-SHORT = 1.5
-"""Maximum sensor range, in cells, at which moves often fail; such sensors get more worlds."""
-
-SIDE = 12
-"""Cells along each side of terrain; a run can explore all of it within `LIMIT`. Grids have twice
-as many squares along each side."""
-
-LIMIT = 1500
-"""Maximum number of steps of a run."""
-
-CELL_METRES = 20.0
-"""Side in m of the cells for which the defaults were chosen."""
-
+RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)  # ranges of the sensor, in cells
+SHORT = 1.5  # sensor range in cells at which moves often fail; it gets more worlds
+SIDE = 12  # cells along each side of terrain, which `LIMIT` steps can explore; grids have twice
+LIMIT = 1500  # maximum number of steps of a run
+CELL_METRES = 20.0  # side in m of the cells for which the defaults were chosen
 GRIDS = {"grid, walls .2": 0.2, "grid, walls .4": 0.4}
 TOYS = {
     "FrozenLake 4x4": ("lake", SURE_FOOTED),

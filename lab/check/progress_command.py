@@ -15,8 +15,7 @@ from homeward.cli.study import complete_study
 from lab.report import conclude
 
 TASK = "lab.check.progress:explore"
-OLD_TASK = "homeward.studies.progress:explore"
-"""Former name of the task, which older study files have."""
+OLD_TASK = "homeward.studies.progress:explore"  # former name of the task, in older study files
 
 
 def progress(

@@ -7,19 +7,15 @@ and Bland's rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
+from homeward.arrays import FloatArray, IntArray
+from homeward.models import Model, Moves
 
 Integers: TypeAlias = list[list[int]]
 Point: TypeAlias = tuple[Fraction, ...]  # (f, g₁ … g_K) of a policy in the start state

@@ -11,31 +11,30 @@ the levels and the optimum at slightly lower levels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from homeward.solvers import Status, engine, occupancy_lp
+from homeward.solvers import (
+    ConstrainedProblem,
+    ConstrainedSolution,
+    ReturnSolution,
+    Status,
+    engine,
+    occupancy_lp,
+)
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE, met_within
-from lab.check.rationals import best_mixture, dot, rational
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.solvers import ConstrainedProblem, ConstrainedSolution, ReturnSolution
-    from lab.check.rationals import Exact, Point, Values
+from lab.check.rationals import Exact, Point, Values, best_mixture, dot, rational
 
 Referee = Literal["exact", "lp", "proof"]
 
-VALUE_TOLERANCE = Fraction(1, 10**9)
-"""Largest error of a reported number, relative to the largest value of its kind."""
-
-LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
-"""Largest shortfall of a policy that counts as meeting its level."""
+VALUE_TOLERANCE = Fraction(1, 10**9)  # largest error, relative to the largest value
+LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)  # largest shortfall that still meets a level
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,47 +12,36 @@ policies in every world.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, Transition, Visit
-from homeward.bonuses import RMax
+from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
+from homeward.planning.held import Account, Held
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.bonuses import Bonus
-    from homeward.planning.held import Account, Held
-    from homeward.safety import Criterion, Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
-DEPTH = 8
-"""Number of steps after which every history is recalled."""
-
-RAREST = 2e-2
-"""Probability below which a history is recalled instead of followed."""
+DEPTH = 8  # number of steps after which every history is recalled
+RAREST = 2e-2  # probability below which a history is recalled instead of followed
 
 
 def exact_return_within(
     transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
 ) -> FloatArray:
-    """Return the probability [S] of reaching home within ``len(policies)`` steps.
-
-    ``policies[k]`` [S] is followed when k + 1 steps are left.
-    """
+    """Return Pr(home) [S] when policies[k] [S] is followed with k + 1 steps left."""
     states = np.arange(transitions.shape[0])
     value = np.zeros(len(states))
     value[home] = 1.0

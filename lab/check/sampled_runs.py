@@ -8,9 +8,10 @@ whether it comes home. The fraction must not be below δ, over the worlds and al
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,17 +19,12 @@ from homeward.beliefs import DirichletBelief
 from homeward.bonuses import RMax
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, exact_return
-from homeward.kinds.tabular.world import TileMap, tile_belief
+from homeward.kinds.tabular.world import Prior, TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.planning.sampled import Sampled
 from homeward.safety import ReturnHome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.kinds.tabular.world import Prior
 
 POND = TileMap(("SFF", "FHF", "FFF"))
 PRIORS: dict[str, Prior] = {

@@ -11,13 +11,15 @@ different rewards.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief, corrections_of
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction, Corrections
 from homeward.certificates.policy_values import (
     dense_transitions,
@@ -28,23 +30,14 @@ from homeward.certificates.policy_values import (
 )
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
+from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import Status, engine, engine_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
 
 Kind = Literal["moves", "chancy moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general")
 DISCOUNTS = (0.1, 0.3, 0.6, 0.9, 0.99, 0.999)
-ASKED = ("home", "within", "stay", "earn")
-"""The kinds of criteria."""
-
+ASKED = ("home", "within", "stay", "earn")  # the kinds of criteria
 TOGETHER: tuple[tuple[str, ...], ...] = (
     *((one,) for one in ASKED),
     *combinations(ASKED, 2),
@@ -54,8 +47,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
 """Each kind, each pair (also of the same kind) and each triple."""
 
 DELTAS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
-OUTBOUND_POLICIES = 6
-"""Number of random outbound policies that are compared for each plan."""
+OUTBOUND_POLICIES = 6  # number of random outbound policies that are compared for each plan
 
 
 @dataclass(frozen=True, slots=True)

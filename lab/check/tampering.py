@@ -16,12 +16,13 @@ alone must refute the claim.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
 from homeward.certificates.policy_values import enumerated_values
@@ -29,28 +30,17 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
-
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
 TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
 
-EXTRA = 0.05
-"""Increase of a forged bound, in its unit."""
-
-MIN_EXCESS = 1e-3
-"""Minimum excess of an untrue claim over the exact value, in its unit."""
-
-MAX_CHANGES = 25
-"""Number of policy entries tried before a plan is skipped."""
+EXTRA = 0.05  # increase of a forged bound, in its unit
+MIN_EXCESS = 1e-3  # minimum excess of an untrue claim over the exact value, in its unit
+MAX_CHANGES = 25  # number of policy entries tried before a plan is skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +126,7 @@ def _planned(
 
 
 def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
-    """Forge a plan; return None if it has no entry to forge.
-
-    An inconsistent plan raises `InvalidProblemError`, as it does when read from a file.
-    """
+    """Forge a plan, which may raise as it does when read; None without an entry to forge."""
     if tamper in ("bound", "action", "table", "status"):
         forge = {"bound": _raised, "action": _renamed, "table": _tabled, "status": _denied}
         return forge[tamper](stored, rng)

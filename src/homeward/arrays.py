@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import field
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from homeward.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -21,8 +19,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Error: TypeAlias = type[InvalidInputError]
 Shape: TypeAlias = tuple[int, ...]
 
-SUM_TOLERANCE = 1e-9
-"""Largest amount by which a sum of probabilities may exceed 1."""
+SUM_TOLERANCE = 1e-9  # largest amount by which a sum of probabilities may exceed 1
 
 
 def unless_given() -> Any:

@@ -10,27 +10,22 @@ is then 0 before the first visit and infinite after it, and R-max equals the nea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, frozen, numbers, place
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
-MAX_DIRECT_CELLS = 32
-"""Largest number of cells in range for which a direct sum is faster than a Fourier transform."""
-
-MAX_VIEW_CELLS = 121
-"""Largest number of cells that a planned look covers: the nearest ones in range of the sensor."""
+MAX_DIRECT_CELLS = 32  # most cells in range for which a direct sum is faster than an FFT
+MAX_VIEW_CELLS = 121  # most cells that a planned look covers: the nearest ones in range
 
 
 class Bonus(Protocol):
@@ -40,19 +35,14 @@ class Bonus(Protocol):
         """Return the bonus ξ[S, A] ≥ 0 under a belief."""
 
 
-NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
-"""Value of `Looks.action` if the explorer learns by arriving and needs no further action."""
+NO_ACTION: IntArray = frozen(np.empty(0, np.int32))  # `Looks.action` if arriving is all it takes
 
 
-NO_GROUND: FloatArray = frozen(np.empty((0, 0)))
-"""`Looks.ground` where nothing hides a cell."""
-
-NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
-"""`Looks.done` where a second look from a cell counts like the first."""
+NO_GROUND: FloatArray = frozen(np.empty((0, 0)))  # `Looks.ground` where nothing hides a cell
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))  # `Looks.done` if second looks count like first
 
 
-NO_VISITS: FloatArray = frozen(np.empty(0))
-"""`Looks.visit` where being in a cell gains nothing of its own."""
+NO_VISITS: FloatArray = frozen(np.empty(0))  # `Looks.visit` if being in a cell gains nothing
 
 
 class Looks(NamedTuple):
@@ -342,10 +332,7 @@ def _overlap(count: int, shift: int) -> slice:
 def view_of(
     shape: tuple[int, int], size: tuple[float, float], sensor: Sensor
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the offsets [V] in rows and in columns of the cells in range, and their 1/v [V].
-
-    The nearest cell comes first.
-    """
+    """Return row and column offsets [V] of the cells in range, nearest first, and their 1/v [V]."""
     reach = [
         int(min(count - 1, sensor.reach / side, MAX_VIEW_CELLS))
         for count, side in zip(shape, size, strict=True)
@@ -359,21 +346,11 @@ def view_of(
 
 
 class Weights(NamedTuple):
-    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns.
+    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
-    Attributes
-    ----------
-    weight : [row distance, column distance] array of float
-        0 out of range.
-    transform : [N, M // 2 + 1] array of float, optional
-        With weight 0 at distance 0; None: direct sum.
-    size : tuple
-        N, M of the transform, large enough that nothing wraps around.
-    """
-
-    weight: FloatArray
-    transform: FloatArray | None
-    size: tuple[int, int]
+    weight: FloatArray  # [row distance, column distance], 0 out of range
+    transform: FloatArray | None  # [N, M // 2 + 1] with weight 0 at distance 0; None: direct sum
+    size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return for each cell of a map the weighted sum of `variance`, both [R, C]."""
@@ -416,10 +393,7 @@ def weights_of(
     if in_reach <= nearby:
         return Weights(frozen(weight), None, (0, 0))
     rows, columns = weight.shape
-    fast = (
-        next_fast_len(shape[0] + rows - 1),
-        next_fast_len(shape[1] + columns - 1, real=True),
-    )
+    fast = (next_fast_len(shape[0] + rows - 1), next_fast_len(shape[1] + columns - 1, real=True))
     around = np.zeros(fast)
     around[:rows, :columns] = weight
     around[0, 0] = 0.0

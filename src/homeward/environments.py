@@ -22,8 +22,7 @@ ENVIRONMENTS = {
 }
 """The class of each environment, by its ID for ``gymnasium.make``."""
 
-REGISTRY = "gymnasium.envs"
-"""The module that registers Gymnasium's own environments."""
+REGISTRY = "gymnasium.envs"  # the module that registers Gymnasium's own environments
 
 
 def register() -> None:

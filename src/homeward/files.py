@@ -10,17 +10,14 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from homeward.errors import InvalidFileError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-PART = ".part"
-"""Suffix of files that are still being written."""
+PART = ".part"  # suffix of files that are still being written
 
 
 @contextmanager

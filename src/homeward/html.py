@@ -5,11 +5,8 @@ Colours and fonts are those of the notebook; only lines are drawn, in a grey tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LINE = "1px solid rgba(127,127,127,.4)"
 CELL = f"padding:.2em .7em;text-align:left;background:none;border:0;border-top:{LINE}"
@@ -21,11 +18,7 @@ def card(
     rows: Sequence[Sequence[str]] = (),
     marked: int | None = None,
 ) -> str:
-    """Return a frame with a title, sentences and a table, whose texts are escaped.
-
-    The first of the `rows` has the column titles; `marked` is the index of a later row, from 0, to
-    show in bold.
-    """
+    """Return a frame with title, sentences and escaped table (titles first); `marked` is bold."""
     parts = [f'<div style="font-weight:bold">{escape(title)}</div>']
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
     if rows:

@@ -11,11 +11,8 @@ from __future__ import annotations
 import ctypes
 import sys
 
-TRIM_THRESHOLD, MMAP_MAX = -1, -4
-"""Options of glibc's `mallopt`."""
-
-MAX_FREE_BYTES = 2**31 - 1
-"""Free bytes at the end of the heap above which they are returned; the largest int."""
+TRIM_THRESHOLD, MMAP_MAX = -1, -4  # options of glibc's `mallopt`
+MAX_FREE_BYTES = 2**31 - 1  # free bytes at the end of the heap that are kept: the largest int
 
 
 def keep_freed() -> bool:

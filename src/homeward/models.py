@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from homeward.arrays import (
@@ -27,9 +28,6 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.errors import InvalidModelError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 EPSILON = float(np.finfo(np.float64).eps)
 

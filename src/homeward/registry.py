@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def installed(group: str) -> dict[str, str]:

@@ -12,22 +12,16 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.arrays import frozen
+from homeward.arrays import IntArray, frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import IntArray
-
-MAX_CHANGES = 64
-"""Largest number of versions between two whose difference `changes_to` returns."""
+MAX_CHANGES = 64  # largest number of versions between two whose difference `changes_to` returns
 
 _LOCK = RLock()
 
@@ -161,10 +155,7 @@ class Shared:
             return new
 
     def changes_to(self, other: Shared) -> IntArray | None:
-        """Return the flat indices [n], all different, where a newer version may differ.
-
-        None if `other` is not one of the next `MAX_CHANGES` versions.
-        """
+        """Return flat indices [n] that may differ in `other`; None beyond `MAX_CHANGES`."""
         found: list[IntArray] = [np.empty(0, np.int64)]
         version: Shared | None = self
         while version is not other:
@@ -196,5 +187,4 @@ class Shared:
         return Shared, (self.read().copy(),)
 
 
-ALONE = Shared(np.empty(0))._holders()
-"""What `_holders` returns if nobody holds an array that was read."""
+ALONE = Shared(np.empty(0))._holders()  # what `_holders` returns if nobody holds an array

@@ -7,16 +7,14 @@ thread also makes the rounding, and so a run, independent of the number of cores
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 

@@ -7,10 +7,8 @@ turns a code into English. It imports nothing from the package.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 ENDS = {
     "all_seen": "nothing is left to explore",
@@ -138,29 +136,15 @@ def lots_of(drawn: Sequence[tuple[int, float]]) -> str:
 class Remainder(NamedTuple):
     """What is left to explore when an exploration ends.
 
-    Attributes
-    ----------
-    left
-        Gain that is left anywhere in the world, in `unit`.
-    rate
-        Largest gain per step without risk, in `unit`, if it is below the floor; otherwise 0.
-    unit
-        Unit of the bonus, in the plural; None if the unit has no name.
-    share
-        Risk of going on divided by the remaining budget, above 1; infinite if no amount of risk
-        would allow more.
-    budgets
-        For each home: its name, its safety level δ, and the probability that may still be risked.
-    unproven
-        Whether sampled certificates could allow what can't be proven.
+    `budgets` has the name, the level δ and the probability that may still be risked, by home.
     """
 
-    left: float = 0.0
-    rate: float = 0.0
-    unit: str | None = None
-    share: float = math.inf
+    left: float = 0.0  # gain that is left anywhere in the world, in `unit`
+    rate: float = 0.0  # largest gain per step without risk if it is below the floor; otherwise 0
+    unit: str | None = None  # of the bonus, in the plural; None if the unit has no name
+    share: float = math.inf  # risk of going on / budget left, > 1; inf if no risk allows more
     budgets: tuple[tuple[str, float, float], ...] = ()
-    unproven: bool = False
+    unproven: bool = False  # whether sampled certificates could allow what can't be proven
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,15 +24,12 @@ from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from homeward.beliefs import Belief
     from homeward.models import Model
     from homeward.planning.planner import Planner
     from homeward.worlds import World
 
-STREAM = 0xA6E27
-"""Key of the random numbers of agents; worlds have other keys."""
+STREAM = 0xA6E27  # key of the random numbers of agents; worlds have other keys
 
 
 class Agent(Protocol):
@@ -69,18 +67,8 @@ class RememberingAgent(Protocol):
 class AgentLoop(Loop):
     """The loop of an agent that chooses actions without a plan of ours.
 
-    Parameters
-    ----------
-    planner
-        The bonus that the page shows; it has no criteria.
-    belief, world
-        The prior belief, and the world to explore.
-    name
-        Name of the agent in messages.
-    make
-        Returns a new agent.
-    seed
-        Seed of the agent's random numbers.
+    The `planner` has the bonus that the page shows, and no criteria. `make` returns a new agent,
+    whose random numbers come from `seed`; `name` names it in messages.
     """
 
     held: Held

@@ -6,22 +6,18 @@ again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.errors import InvalidBeliefError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.planning.explorer import End
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
-
-LIKELY = 0.5
-"""Least probability of a move that a frontier explorer holds to be possible."""
+LIKELY = 0.5  # least probability of a move that a frontier explorer holds to be possible
 
 
 class Forgetful:

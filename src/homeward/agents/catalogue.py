@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from homeward.agents.agent import Agent
 
-ENTRY_POINTS = "homeward.agents"
-"""Group of the entry points that name agents."""
+ENTRY_POINTS = "homeward.agents"  # group of the entry points that name agents
 
 _REGISTERED: dict[str, Any] = {}  # agents that this process registered
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from homeward.bonuses import Looks
 from homeward.planning.gain_search import Shares, gain_at, search_outward
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.rate import RateSearch
-
-if TYPE_CHECKING:
-    from homeward.planning.rate import View
+from homeward.planning.rate import RateSearch, View
 
 
 class BestRate(RateSearch):
@@ -22,11 +17,7 @@ class BestRate(RateSearch):
 
 
 class Nearest(RateSearch):
-    """Proposes the nearest cell with a safe return that was not visited yet.
-
-    If a cell has gain only at its first look, that is the nearest cell from which an unseen cell is
-    visible.
-    """
+    """Proposes the nearest certified cell that is new, or from which an unseen one is visible."""
 
     def best(self, view: View) -> Proposal | None:
         """Return a proposal to go to that cell; None if there is no such cell."""

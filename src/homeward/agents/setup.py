@@ -7,14 +7,13 @@ are such agents. An `ActingAgent` runs an `Agent`, which chooses actions in its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from homeward.agents.agent import Agent
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
@@ -117,48 +116,23 @@ class ActingAgent:
         return AgentLoop(*given, setup.seed)
 
 
-OURS = PlanningAgent()
-"""Our explorer: the most gain per step, with a way home over the whole run."""
-
-PAPER = PlanningAgent(paper=True)
-"""The paper's Algorithm 1."""
+OURS = PlanningAgent()  # our explorer: the most gain per step, with a way home over the whole run
+PAPER = PlanningAgent(paper=True)  # the paper's Algorithm 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """Everything that an exploration starts from.
+    """Everything that an exploration starts from."""
 
-    Attributes
-    ----------
-    planner
-        The bonus and the criteria of the problem; an agent may change or drop them.
-    belief
-        What is known before the first observation.
-    world
-        Deterministic given the actions: random numbers come from the seed alone.
-    limit
-        Maximum number of steps.
-    strict
-        Raise if no action meets every level.
-    agent
-        Who explores.
-    floor
-        Gain per step below which our explorer ends; None for its default.
-    plan_bonus
-        Bonus of Algorithm 1 if it differs from the planner's.
-    seed
-        Seed of the agent's random numbers.
-    """
-
-    planner: Planner
-    belief: Belief
-    world: World
-    limit: int
-    strict: bool = False
-    agent: PlanningAgent | ActingAgent = OURS
-    floor: float | None = None
-    plan_bonus: Bonus | None = None
-    seed: int = 0
+    planner: Planner  # the bonus and the criteria of the problem; an agent may change or drop them
+    belief: Belief  # what is known before the first observation
+    world: World  # deterministic given the actions: random numbers come from the seed alone
+    limit: int  # maximum number of steps
+    strict: bool = False  # raise if no action meets every level
+    agent: PlanningAgent | ActingAgent = OURS  # who explores
+    floor: float | None = None  # gain per step below which our explorer ends; None for its default
+    plan_bonus: Bonus | None = None  # bonus of Algorithm 1 if it differs from the planner's
+    seed: int = 0  # seed of the agent's random numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "planner", self.agent.planner(self.planner, self.plan_bonus))

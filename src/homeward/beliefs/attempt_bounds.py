@@ -22,35 +22,25 @@ than `MAX_ATTEMPTS` attempts.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempts import SURE, Attempts, Components, components_of, edges_of, witness
 from homeward.beliefs.grid_graph import STEPS
+from homeward.beliefs.height_kernels import Ground
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 from homeward.errors import InvalidBeliefError
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs.height_kernels import Ground
+Normal: TypeAlias = tuple[FloatArray, FloatArray]
+Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 
-    Normal: TypeAlias = tuple[FloatArray, FloatArray]
-    Bounds: TypeAlias = tuple[FloatArray, FloatArray]
-
-BOX_DOUBT = 1e-12
-"""Largest probability that any boxed height near a move lies outside its box."""
-
-MAX_BOXED = 17
-"""Largest number of boxed cells near a move: its two ends and their neighbours."""
-
-ROUNDING = 2.0**-36
-"""Upper bound on the rounding error of a bivariate normal probability; added to each mass."""
-
-MAX_ATTEMPTS = 2**26
-"""Number of attempts from which their doubts, `SURE` each, could exceed half a rounding error."""
-
+BOX_DOUBT = 1e-12  # largest probability that any boxed height near a move lies outside its box
+MAX_BOXED = 17  # largest number of boxed cells near a move: its two ends and their neighbours
+ROUNDING = 2.0**-36  # bound on the rounding error of a bivariate normal probability
+MAX_ATTEMPTS = 2**26  # attempts whose doubts, `SURE` each, could exceed half a rounding error
 PLAIN, BOXED, FREE = range(3)
 
 
@@ -83,16 +73,9 @@ def move_bounds(
     """Return the moves [m] near informative attempts, and bounds (low, high) [m] on their success.
 
     Also return the cells [c], ascending, that these depend on. While these are not measured and no
-    move at them is tried, the result stays the same.
-
-    Parameters
-    ----------
-    informative : [k] moves whose outcomes are informative, given the measurements alone
-    attempts : All attempts
-    dest : [S, A] destinations
-    ground : Heights given the measurements, blocked cells, and limits of the slopes
-
-    Moves are state · A + action, ascending.
+    move at them is tried, the result stays the same. The `informative` moves [k] are those whose
+    outcomes are informative given the measurements alone; `dest` is [S, A]. Moves are state · A +
+    action, ascending.
     """
     if len(attempts) >= MAX_ATTEMPTS:
         raise InvalidBeliefError(

@@ -13,50 +13,31 @@ and of all other cells.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 
-from homeward.arrays import frozen, set_fields
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
-SURE = 2.0**-80
-"""Largest probability of the opposite outcome for which an outcome is not informative."""
-
-WIDTHS = (4.0, 8.0, 16.0, 32.0)
-"""Half-widths, in standard deviations, of the intervals from which `witness` starts."""
-
-MAX_BATCH = 2**16
-"""Largest batch of samples of a component; if all are rejected, `draw` uses Gibbs sampling."""
-
-GIBBS_SWEEPS = 64
-"""Gibbs sweeps over a component whose outcomes are too unlikely for rejection sampling."""
-
-MAX_RESTARTS = 64
-"""Largest number of times that `draw` starts again after an almost certain outcome is violated."""
+SURE = 2.0**-80  # an outcome is not informative if its opposite is at most this likely
+WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in deviations, from which `witness` starts
+MAX_BATCH = 2**16  # largest batch of samples; if all are rejected, `draw` uses Gibbs sampling
+GIBBS_SWEEPS = 64  # sweeps over a component whose outcomes are too unlikely for rejection
+MAX_RESTARTS = 64  # most restarts of `draw` after an almost certain outcome is violated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempts:
-    """The attempted moves, each listed once, and whether each worked.
+    """The attempted moves, each listed once, and whether each worked."""
 
-    Attributes
-    ----------
-    pairs : [n] state · A + action, ascending
-    worked : [n] whether the move worked
-    """
-
-    pairs: IntArray
-    worked: BoolArray
+    pairs: IntArray  # [n] state · A + action, ascending
+    worked: BoolArray  # [n] whether the move worked
 
     def __post_init__(self) -> None:
         pairs, worked = np.asarray(self.pairs), np.asarray(self.worked)

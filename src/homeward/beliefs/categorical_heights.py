@@ -16,15 +16,18 @@ matter: the risk that s is a wall counts only for moves into s. No move out of a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward import arrays
 from homeward.arrays import (
     BoolArray,
+    Error,
     FloatArray,
     IntArray,
     frozen,
@@ -33,7 +36,7 @@ from homeward.arrays import (
     set_fields,
     unless_given,
 )
-from homeward.beliefs.corrections import blocked_moves, changes_state
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
 from homeward.beliefs.level_kernels import (
     CONTRADICTED,
@@ -49,20 +52,10 @@ from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
 from homeward.beliefs.level_kernels import WALL as WALL
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import Error
-    from homeward.models import Moves
-
-LEVELS = 5
-"""Number of different heights in the paper's worlds."""
-
-MAX_HEIGHT = 2**30
-"""Largest height of a square; `MAX_HEIGHT` + 1 still fits an int32."""
+LEVELS = 5  # number of different heights in the paper's worlds
+MAX_HEIGHT = 2**30  # largest height of a square; `MAX_HEIGHT` + 1 still fits an int32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +180,7 @@ class HeightBelief:
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
-        return blocked_moves(self._mean.dest, self._mean.success)
+        return np.where(changes_state(self._mean.dest), 1.0 - self._mean.success, 0.0)
 
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of unknown squares that may be walls."""
@@ -297,10 +290,7 @@ class HeightBelief:
 def model_of_heights(
     shape: tuple[int, int], heights: ArrayLike, stay: bool = True, climb: int = 1
 ) -> Moves:
-    """Return the model of a world with `heights` [S], WALL for walls; success is 0 or 1.
-
-    A move works if it climbs at most `climb` levels.
-    """
+    """Return the model of `heights` [S], WALL for walls; moves up to `climb` levels work."""
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)
@@ -319,10 +309,7 @@ def check_climb(climb: object, error: Error) -> int:
 def _model(
     shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray, climb: int
 ) -> Moves:
-    """Return the model of moves that climb at most `climb` and that `enters` [S] allows.
-
-    Moves out of a wall never work.
-    """
+    """Return the model of moves up to `climb` levels that `enters` [S] allows; walls have none."""
     graph = grid_graph(*shape, stay)
     works = (heights[graph.dest] <= heights[:, None] + climb) & (heights != WALL)[:, None]
     works &= enters[graph.dest] & changes_state(graph.dest)
@@ -377,10 +364,7 @@ def check_walls(walls: ArrayLike, states: int) -> FloatArray:
 
 
 def cumulative(mass: FloatArray) -> FloatArray:
-    """Return Pr(height ≤ h) [R, H + 2] for h = 0 to H + 1, from `mass` [R, H].
-
-    It is exactly 1 from the highest possible height on.
-    """
+    """Return Pr(height ≤ h) [R, H + 2], h = 0 to H + 1, of `mass` [R, H]; it ends at exactly 1."""
     below = np.zeros((len(mass), mass.shape[1] + 2))
     np.cumsum(mass, axis=1, out=below[:, 1:-1])
     np.minimum(below, 1.0, out=below)

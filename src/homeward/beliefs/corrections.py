@@ -34,22 +34,13 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """The two corrections that a plan needs.
+    """The two corrections that a plan needs."""
 
-    Attributes
-    ----------
-    kind : Which corrections they are
-    returning : [S, A] ≤ 0, for the undiscounted return
-    exploring : [S, A] ≤ 0, for the discounted exploration
-    work_or_never : Whether in each world every move always or never works
-    likely : [S, A] upper bound on Pr(P > 0) if the mean model has only lower bounds; else None
-    """
-
-    kind: Correction
-    returning: FloatArray
-    exploring: FloatArray
-    work_or_never: bool = False
-    likely: FloatArray | None = None
+    kind: Correction  # which corrections they are
+    returning: FloatArray  # [S, A] ≤ 0, for the undiscounted return
+    exploring: FloatArray  # [S, A] ≤ 0, for the discounted exploration
+    work_or_never: bool = False  # whether in each world every move always or never works
+    likely: FloatArray | None = None  # [S, A] ≥ Pr(P > 0); None if the mean model is exact
 
     def __post_init__(self) -> None:
         set_fields(self, returning=frozen(self.returning), exploring=frozen(self.exploring))
@@ -85,11 +76,6 @@ def changes_state(dest: IntArray) -> BoolArray:
     """Return the mask [S, A] of the moves whose destination is another state."""
     changes: BoolArray = dest != np.arange(len(dest))[:, None]
     return changes
-
-
-def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
-    """Return Pr(P = 0) = 1 − p [S, A] for moves that in each world always or never work."""
-    return np.where(changes_state(dest), 1.0 - success, 0.0)
 
 
 def returning_correction(dest: IntArray, success: FloatArray) -> FloatArray:

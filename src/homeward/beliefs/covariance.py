@@ -24,49 +24,26 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from homeward.arrays import indices, number, numbers
+from homeward.arrays import FloatArray, IntArray, indices, number, numbers
 from homeward.errors import InvalidBeliefError
 from homeward.threads import one_thread
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import FloatArray, IntArray
-
-SMOOTHNESSES = (1.5, 2.5)
-"""Smoothness ν of the Matérn kernels that have a closed form here."""
-
-LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Length scales, in cells, from which a fit starts."""
-
-NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)
-"""Ratios of noise variance to height variance from which a fit starts."""
-
-LEAST_NOISE_RATIO = 1e-9
-"""Smallest ratio of noise variance to height variance; it keeps the matrices invertible."""
-
-IMPOSSIBLE = 1e300
-"""Loss of a kernel under which the heights are impossible; the search needs a finite one."""
-
-MAX_FIT_CELLS = 600
-"""Most measured cells that a fit uses, spread evenly over those given."""
-
-EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))
-"""Share of standard normal values beyond ±2."""
-
-OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO
-"""Share of standardised residuals beyond ±2 from which a kernel counts as overconfident."""
-
-MIN_PAIRS = 30
-"""Fewest pairs of neighbours on which a kernel is judged."""
+SMOOTHNESSES = (1.5, 2.5)  # smoothness ν of the Matérn kernels that have a closed form here
+LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # length scales from which a fit starts
+NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)  # noise variances / height variance where a fit starts
+LEAST_NOISE_RATIO = 1e-9  # noise variance / height variance; keeps matrices invertible
+IMPOSSIBLE = 1e300  # loss of a kernel under which the heights are impossible; finite for the search
+MAX_FIT_CELLS = 600  # most measured cells that a fit uses, spread evenly over those given
+EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
+OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO  # of residuals beyond ±2: the kernel is too sure
+MIN_PAIRS = 30  # fewest pairs of neighbours on which a kernel is judged
 
 
 class OverconfidentKernelWarning(UserWarning):
@@ -75,18 +52,11 @@ class OverconfidentKernelWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Matern:
-    """The covariance of a Matérn field.
+    """The covariance of a Matérn field."""
 
-    Attributes
-    ----------
-    variance : m², of each height
-    length : m, length scale
-    smoothness : 1.5 or 2.5
-    """
-
-    variance: float
-    length: float
-    smoothness: float = 1.5
+    variance: float  # m², of each height
+    length: float  # m, length scale
+    smoothness: float = 1.5  # 1.5 or 2.5
 
     def __post_init__(self) -> None:
         for name in ("variance", "length"):
@@ -110,39 +80,22 @@ class Matern:
 
 @dataclass(frozen=True, slots=True)
 class KernelFit:
-    """The result of `fit_kernel`.
+    """The result of `fit_kernel`."""
 
-    Attributes
-    ----------
-    kernel : The kernel of the largest likelihood found
-    mean : m, constant prior mean
-    noise : m², variance of the measurements' errors
-    log_likelihood : In nats, of the measurements used
-    evaluations : Number of likelihoods computed
-    """
-
-    kernel: Matern
-    mean: float
-    noise: float
-    log_likelihood: float
-    evaluations: int
+    kernel: Matern  # the kernel of the largest likelihood found
+    mean: float  # m, constant prior mean
+    noise: float  # m², variance of the measurements' errors
+    log_likelihood: float  # in nats, of the measurements used
+    evaluations: int  # number of likelihoods computed
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Summary of the standardised residuals of height differences.
+    """Summary of the standardised residuals of height differences."""
 
-    Attributes
-    ----------
-    pairs : Number of pairs of measured neighbours
-    beyond_two : Share of residuals beyond ±2; .046 under a correct kernel
-    inflation : Factor on all variances at which the shares beyond ±2 and ±3 would be at most those
-        of a normal distribution; 1 without pairs
-    """
-
-    pairs: int
-    beyond_two: float
-    inflation: float
+    pairs: int  # number of pairs of measured neighbours
+    beyond_two: float  # share of residuals beyond ±2; .046 under a correct kernel
+    inflation: float  # factor on variances that makes the shares normal; 1 without pairs
 
     @property
     def overconfident(self) -> bool:
@@ -245,11 +198,7 @@ def _fit_at(
 
 
 def _profile(
-    correlation: FloatArray,
-    values: FloatArray,
-    smoothness: float,
-    length: float,
-    ratio: float,
+    correlation: FloatArray, values: FloatArray, smoothness: float, length: float, ratio: float
 ) -> KernelFit | None:
     """Return the best mean and variance for a correlation matrix [n, n] and a noise ratio."""
     n = len(values)
@@ -376,10 +325,7 @@ def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntA
     place = np.full(shape[0] * shape[1], -1)
     place[cells] = np.arange(len(cells))
     grid = place.reshape(shape)
-    pairs = [
-        (grid[:, :-1].ravel(), grid[:, 1:].ravel()),
-        (grid[:-1].ravel(), grid[1:].ravel()),
-    ]
+    pairs = [(grid[:, :-1].ravel(), grid[:, 1:].ravel()), (grid[:-1].ravel(), grid[1:].ravel())]
     one, two = (np.concatenate(part) for part in zip(*pairs, strict=True))
     both = (one >= 0) & (two >= 0)
     return one[both], two[both]

@@ -17,10 +17,12 @@ posterior of what was counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from homeward import arrays
@@ -30,16 +32,8 @@ from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import SparseMDP
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-MAX_CONCENTRATION = 1e150
-"""Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""
-
-END = -1
-"""Value in `outcomes` instead of a state: the outcome ends the process."""
+MAX_CONCENTRATION = 1e150  # largest sum of a kind's concentrations
+END = -1  # value in `outcomes` instead of a state: the outcome ends the process
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,11 +233,7 @@ class DirichletBelief:
 
 
 def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
-    """Return for each outcome the first possible outcome [S, A, O] with the same target.
-
-    That is the outcome itself if no other has its target. `alpha` [S, A, O] is above 0 for possible
-    outcomes.
-    """
+    """Return for each outcome the first possible one [S, A, O] with its target, or itself."""
     apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
     same = apart[:, :, :, None] == apart[:, :, None, :]
     return np.asarray(same.argmax(axis=3))

@@ -8,14 +8,11 @@ unused.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
 from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
 from homeward.compiling import njit
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True)
@@ -84,10 +81,7 @@ def fill_correlated(
 
 @njit(cache=True)
 def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> None:
-    """Write the covariances [k, S] of cells with all cells.
-
-    ``table`` [R, C] has the covariance of two cells by their distance in rows and columns.
-    """
+    """Write covariances [k, S] of cells with all cells, by `table` [R, C] of their distances."""
     rows, width = table.shape
     for j in range(len(cells)):
         row, column = cells[j] // width, cells[j] % width

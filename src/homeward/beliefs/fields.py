@@ -35,18 +35,21 @@ fitted to the measurements adds an error that is not bounded; see `covariance.ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import fft2, next_fast_len
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from homeward.arrays import (
     BoolArray,
     FloatArray,
+    IntArray,
     frozen,
     marks,
     numbers,
@@ -69,39 +72,15 @@ from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import IntArray
-
-ROUNDING = 2.0**-44
-"""Allowance for rounding in a variance, as a fraction of the largest prior variance."""
-
-JITTER = 2.0**-36
-"""Fraction of the largest prior variance added to the diagonal before heights are drawn."""
-
-DOUBTFUL = 2.0**-20
-"""Probability of the opposite outcome from which an attempted move enters the box."""
-
-BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
-"""Widths of the intervals, in standard deviations, that are tried for the box."""
-
-BLOCK = 256
-"""Columns that are stored together."""
-
-FOLD = 4.0
-"""Factor by which waiting measurements reduce the variance of a height when they are taken in."""
-
-MAX_CELLS = 10_000
-"""Most cells: each measured cell has a column [S], so memory grows with the square."""
-
-MAX_JUDGED = 1500
-"""Most cells by which a kernel is judged."""
-
-MAX_DRAWS = 4096
-"""Most draws of heights until one agrees with every attempted move."""
+ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the largest prior one
+JITTER = 2.0**-36  # added to the diagonal before a draw, relative to the largest prior variance
+DOUBTFUL = 2.0**-20  # probability of the opposite from which an attempted move enters the box
+BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # interval widths, in deviations, that are tried for the box
+BLOCK = 256  # columns that are stored together
+FOLD = 4.0  # factor on a height's variance at which waiting measurements are taken in
+MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square
+MAX_JUDGED = 1500  # most cells by which a kernel is judged
+MAX_DRAWS = 4096  # most draws of heights until one agrees with every attempted move
 
 
 class Columns:
@@ -359,10 +338,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         )
 
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both.
-
-        Several observations may be given as a tuple or list.
-        """
+        """Return the belief after measured heights, a tried move, or both, or a list of these."""
         match observation:
             case tuple() | list():
                 return in_turn(self, observation)

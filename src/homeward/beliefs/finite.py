@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
@@ -11,9 +11,13 @@ from operator import add
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from homeward.arrays import (
+    BoolArray,
     FloatArray,
+    IntArray,
     checked_counts,
     floats,
     frozen,
@@ -24,36 +28,15 @@ from homeward.arrays import (
 )
 from homeward.beliefs import corrections as sigma
 from homeward.beliefs.corrections import changes_state
-from homeward.beliefs.observations import (
-    Labels,
-    Likelihood,
-    Rows,
-    Transition,
-    Visit,
-    in_turn,
-)
+from homeward.beliefs.observations import Labels, Likelihood, Rows, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.models import Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-    from scipy.sparse import csr_array
-
-    from homeward.arrays import BoolArray, IntArray
-    from homeward.models import Model
+from homeward.models import Model, Moves, SparseMDP
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-Observed: TypeAlias = Visit | Transition | Rows | Likelihood
-"""What a finite belief learns from."""
-
-LEAST_WEIGHT = 1e-250
-"""Least weight of a world that observations leave possible: no product of chances gets to 0."""
-
-ROW_TOLERANCE = 1e-9
-"""Largest difference between an entry of a world's row and of an observed row that agree."""
+Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # what a finite belief learns from
+LEAST_WEIGHT = 1e-250  # least weight of a possible world: no product of chances gets to 0
+ROW_TOLERANCE = 1e-9  # largest difference between the entries of rows that agree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,10 +173,7 @@ class FiniteBelief:
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False
-        success, changes = (
-            self._success()[self.weights > 0.0],
-            changes_state(first.dest),
-        )
+        success, changes = (self._success()[self.weights > 0.0], changes_state(first.dest))
         return not ((success > 0.0) & (success < 1.0) & changes).any()
 
     def blocked_probability(self) -> FloatArray:

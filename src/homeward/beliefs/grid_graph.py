@@ -7,20 +7,15 @@ the map stays in its cell. All beliefs on grids use this order.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from homeward.arrays import index
-from homeward.beliefs.observations import Labels
+from homeward.arrays import BoolArray, index
+from homeward.beliefs.observations import Labels, Transition
 from homeward.compiling import njit
-from homeward.errors import ImpossibleObservationError
+from homeward.errors import ImpossibleObservationError, InvalidInputError
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray
-    from homeward.beliefs.observations import Transition
-    from homeward.errors import InvalidInputError
 
 NAMES = ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
 STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
@@ -68,10 +63,7 @@ class Attempt(NamedTuple):
 
 
 def attempt_of(moved: Transition, graph: Moves, blocked: BoolArray) -> Attempt:
-    """Return an observed move as an `Attempt`, with states and actions as indices.
-
-    Raise if the observation is impossible on the graph with the mask `blocked` [S] of cells.
-    """
+    """Return an observed move as an `Attempt`; raise if the graph or `blocked` forbids it."""
     state, action, after = moved.numbers(Labels.of(graph))
     there = int(graph.dest[state, action])
     if after not in (state, there):

@@ -27,32 +27,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
 
-REACH = 7
-"""Standard deviations up to which a height is integrated; the rest has a mass of 3e-12."""
-
-FINEST, COARSEST = 512, 32
-"""Bins per standard deviation: the most, beside cells that are known far better, and the least."""
-
-BINS_PER_RATIO = 8
-"""Bins per standard deviation of the best known cell below."""
-
-NEGLIGIBLE = 1e-8
-"""Risk of a move up to which it is subtracted instead of integrated."""
-
-ROUNDING = 2.0**-36
-"""Rounding of a probability for each cell: the sums and places of its bins."""
-
-CANCELLED = 2.0**-40
-"""Rounding of a sum over bins, as a fraction of it, where a difference of sums is taken."""
-
-NUDGE = 2.0**-47
-"""Relative rounding of the end of a window, as a fraction of the lengths that add up to it."""
+REACH = 7  # standard deviations up to which a height is integrated; the rest has a mass of 3e-12
+FINEST, COARSEST = 512, 32  # bins per deviation: the most, beside well-known cells, and the least
+BINS_PER_RATIO = 8  # bins per standard deviation of the best known cell below
+NEGLIGIBLE = 1e-8  # risk of a move up to which it is subtracted instead of integrated
+ROUNDING = 2.0**-36  # rounding of a probability for each cell: the sums and places of its bins
+CANCELLED = 2.0**-40  # relative rounding of a sum over bins in a difference of sums
+NUDGE = 2.0**-47  # rounding of the end of a window, relative to the lengths that add up to it
 
 
 class Bins(NamedTuple):

@@ -18,23 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.compiling import njit, prange
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.attempts import Edges
 
 FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
 """Results of `learn`: what is wrong with a measurement."""
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
-FIRST, LAST = 3, 6
-"""The actions E to SW, which visit every pair of neighbours once."""
-
-TILE = 256
-"""Cells per tile of a sum over the map; only the tiles with measured cells are summed again."""
-
+FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
+TILE = 256  # cells per tile of a sum over the map; only changed tiles are summed again
 ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
 """Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
 subtracting erfc(far) from erfc(near) changes nothing."""
@@ -80,10 +76,7 @@ def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float
 
 @njit(cache=True, error_model="numpy")
 def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
-    """Write the success probabilities of the pairs that are computed from one row of cells.
-
-    For each direction, a first loop computes all limits, so that the compiler can vectorise it.
-    """
+    """Write the success of the pairs of one row; a first loop computes all limits, vectorised."""
     rows, columns, height, variance, blocked, climb, descend = ground
     found = np.empty((4, columns))
     start = row * columns

@@ -15,11 +15,13 @@ them are computed again, unless these are many. The result equals that of a new 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
@@ -30,26 +32,13 @@ from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, attempt_of, back, grid_graph, grid_size
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.models import Moves
 from homeward.shared import LazyArrays, Shared
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.models import Moves
-
-SHARP = 0.01
-"""Standard deviation in m up to which a height counts as known, as in the paper's figure."""
-
-PARALLEL_SIZE = 200_000
-"""Smallest number of state-actions for which several threads are faster."""
-
-REFRESH_SHARE = 0.25
-"""Largest share of measured cells for which only their moves are computed again."""
-
-SHARED = ("height", "variance", "looked")
-"""Fields of a `TerrainBelief` whose arrays are shared with other beliefs."""
+SHARP = 0.01  # deviation in m up to which a height counts as known, as in the paper's figure
+PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
+REFRESH_SHARE = 0.25  # largest share of measured cells whose moves alone are computed again
+SHARED = ("height", "variance", "looked")  # fields whose arrays beliefs share
 
 _NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
 
@@ -109,10 +98,7 @@ class Heights:
 
 
 class Chances(NamedTuple):
-    """Bounds on the probability that each move works, and the attempts that they depend on.
-
-    Moves are state · A + action, ascending.
-    """
+    """Bounds on the success of moves (state·A + action, ascending), and attempts behind them."""
 
     low: Shared  # [S, A] lower bounds
     never: Shared  # [S, A] 1 − low
@@ -247,26 +233,17 @@ class SlopeBelief:
         return grid_graph(*self.shape).with_success(self.success_bounds()[0])
 
     def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works.
-
-        It is exact where `mean` is.
-        """
+        """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
         return frozen(1.0 - self.success_bounds()[0])
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] without an exact probability, and lower bounds [m] on blocking.
-
-        Moves are state · A + action, ascending.
-        """
+        """Return inexact moves [m] (state·A + action, ascending), and lower bounds on blocking."""
         low, high = (bound.ravel() for bound in self.success_bounds())
         moves = np.flatnonzero(low != high)
         return moves, 1.0 - high[moves]
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return a lower and an upper bound [S, A] on the probability that each move works.
-
-        They are the same array if all probabilities are exact.
-        """
+        """Return bounds low and high [S, A] on the success of moves; one array if all are exact."""
         return self._bounds
 
     @property
@@ -399,10 +376,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return self._chances.never
 
     def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the probability that a move never works.
-
-        It is exact where `mean` is.
-        """
+        """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
         return self._chances.never.read()
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
@@ -548,10 +522,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a move that was tried, or both.
-
-        Several observations may be given as a tuple or list.
-        """
+        """Return the belief after measured heights, a tried move, or both, or a list of these."""
         if isinstance(observation, tuple | list):
             return in_turn(self, observation)
         if not isinstance(observation, Heights | Transition):

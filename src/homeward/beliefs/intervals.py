@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+from homeward.arrays import FloatArray
 
 Intervals = list[tuple[float, float]]
 LINE: Intervals = [(-math.inf, math.inf)]

@@ -11,10 +11,11 @@ dependent moves have the union bound: 1 less the probabilities that each move ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.categorical_heights import HeightBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
@@ -24,42 +25,23 @@ from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.pairs import failure_bound
 from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 class MoveSets(NamedTuple):
-    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``.
+    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``."""
 
-    Attributes
-    ----------
-    first : [N + 1] array of int
-    state : [n] array of int
-        Where a move starts.
-    action : [n] array of int
-    """
-
-    first: IntArray
-    state: IntArray
-    action: IntArray
+    first: IntArray  # [N + 1]
+    state: IntArray  # [n] where a move starts
+    action: IntArray  # [n]
 
 
 class Together(NamedTuple):
-    """Bounds on the probability that all moves of each set work.
+    """Bounds on the probability that all moves of each set work."""
 
-    Attributes
-    ----------
-    low : [N] array of float
-    high : [N] array of float
-    evaluator : str
-        "exact", "path" or "pairs", a code of `words.EVALUATORS`.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    evaluator: str
+    low: FloatArray  # [N]
+    high: FloatArray  # [N]
+    evaluator: str  # "exact", "path" or "pairs", a code of `words.EVALUATORS`
 
 
 def evaluator_of(belief: Any) -> str | None:
@@ -122,10 +104,7 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
 
 
 def lost_by_adding(belief: Any, sets: MoveSets) -> float:
-    """Return an upper bound on Pr(all moves of set 0 work) − Pr(all moves of set 1 work).
-
-    Set 1 need not contain all moves of set 0.
-    """
+    """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work), for any two sets."""
     if not isinstance(belief, CorrelatedTerrainBelief):
         found = work_together(belief, sets)
         return 1.0 if found is None else max(0.0, float(found.high[0] - found.low[1]))

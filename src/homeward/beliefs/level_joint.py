@@ -9,22 +9,14 @@ a move enters is not a wall is a separate factor. The result is exact up to roun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from homeward.beliefs.level_kernels import UNKNOWN, WALL
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
 from homeward.compiling import njit
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs.level_kernels import Tables
-
-MAX_TABLE = 2**14
-"""Largest table of combined heights; a set that needs a larger one is not evaluated."""
-
-ROUNDING = 2.0**-46
-"""Rounding of a probability for each square: some sixty roundings of 2**−52."""
+MAX_TABLE = 2**14  # largest table of combined heights; larger sets are not evaluated
+ROUNDING = 2.0**-46  # rounding of a probability for each square: some sixty roundings of 2**−52
 
 
 @njit(cache=True)

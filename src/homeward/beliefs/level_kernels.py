@@ -5,19 +5,15 @@ Only `chance` computes the probability of a move, so an updated belief equals a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import back
 from homeward.compiling import njit
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-
-WALL, UNKNOWN = -1, 0
-"""Codes instead of a height: the square is a wall, or its height is unknown."""
-
+WALL, UNKNOWN = -1, 0  # codes instead of a height: the square is a wall, or its height is unknown
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
 """Codes that `find_fault` returns; FINE means that no observation is invalid."""
 
@@ -33,10 +29,7 @@ class Tables(NamedTuple):
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
-    """Return the probability that the move from s to its neighbour t works.
-
-    Moves into and out of a wall never work.
-    """
+    """Return the probability that the move from s to its neighbour t works; it is 0 at walls."""
     mass, below, wall, climb = tables
     here, there = known[s], known[t]
     if there == WALL or here == WALL:

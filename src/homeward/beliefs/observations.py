@@ -7,6 +7,7 @@ from a tuple or list of observations, one after the other.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -16,8 +17,6 @@ from homeward.arrays import FloatArray, IntArray, floats, named_index, number, s
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.models import Model
 
 
@@ -32,15 +31,7 @@ Learning = TypeVar("Learning", bound=Learner)
 
 
 class Labels(NamedTuple):
-    """The sizes and the names of a model, by which observations are numbered.
-
-    Attributes
-    ----------
-    states, actions : int
-        S and A.
-    state_names, action_names : tuple of str or None
-        The names; None without names.
-    """
+    """The numbers S and A of a model and its names, if any, by which observations are numbered."""
 
     states: int
     actions: int

@@ -26,24 +26,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.grid_graph import grid_graph
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs.fields import CorrelatedTerrainBelief
 
-CUTS = 48
-"""Intervals of the integral."""
-
-SPAN = 12.0
-"""Length of the integral, in standard deviations or, for large h, in units of 1/h."""
-
-MIN_PAIR_RISK = 1e-9
-"""Smallest risk of a move that is paired."""
-
-RHO_ALLOWANCE = 2.0**-30
-"""Allowance for rounding in a correlation."""
-
+CUTS = 48  # intervals of the integral
+SPAN = 12.0  # length of the integral, in standard deviations or, for large h, in units of 1/h
+MIN_PAIR_RISK = 1e-9  # smallest risk of a move that is paired
+RHO_ALLOWANCE = 2.0**-30  # allowance for rounding in a correlation
 EPSILON = float(np.finfo(np.float64).eps)
 
 

@@ -7,17 +7,14 @@ with more bonuses and criteria.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.corrections import Correction, Corrections
 from homeward.errors import InvalidBeliefError
-from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
+from homeward.models import Model, Moves
 
 
 class Belief(Protocol):
@@ -77,10 +74,7 @@ class BoundedMoves(Protocol):
         """Return bounds (low, high), each [S, A]; the success of `mean` is `low`."""
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] whose bounds differ, and 1 − high [m] of these.
-
-        Moves are state · A + action, ascending.
-        """
+        """Return moves [m] (state·A + action, ascending) whose bounds differ, and 1 − high [m]."""
 
 
 @runtime_checkable

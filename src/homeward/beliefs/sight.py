@@ -9,20 +9,14 @@ centres. Missing heights (NaN) hide what is behind them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True, error_model="numpy")
 def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, right: int) -> bool:
-    """Return whether a mast of ``mast`` m sees the cell ``down`` rows and ``right`` columns away.
-
-    ``heights`` [R, C] are in m; both cells must be on the map.
-    """
+    """Return whether a mast of `mast` m sees a cell `down` and `right`; `heights` [R, C] in m."""
     top, end = heights[row, column] + mast, heights[row + down, column + right]
     if not (math.isfinite(top) and math.isfinite(end)):
         return False
@@ -50,12 +44,7 @@ def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, rig
 
 @njit(cache=True, error_model="numpy")
 def keep_visible(
-    heights: FloatArray,
-    row: int,
-    column: int,
-    mast: float,
-    cells: IntArray,
-    distances: FloatArray,
+    heights: FloatArray, row: int, column: int, mast: float, cells: IntArray, distances: FloatArray
 ) -> int:
     """Move visible cells [n] and their distances to the front, in order; return their number."""
     columns, kept = heights.shape[1], 0

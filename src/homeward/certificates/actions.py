@@ -11,29 +11,21 @@ not justify the verdict "unsafe": verdicts are checked against the recomputed bo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.certificates.claims import CLAIM_TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import FloatArray
     from homeward.certificates.arithmetic import Recomputed
 
-ROUNDING = 1e-14
-"""Additional tolerance of a claimed bound, as a fraction of the bound's largest possible value."""
-
-LEVEL_TOLERANCE = 2e-9
-"""Largest shortfall of a total that still meets its level."""
-
-WORTHLESS = 1e-12
-"""A plan counts as worthless if its value is below this fraction of the largest possible value."""
-
-UNSURE_FACTOR = 10.0
-"""If a number is within this factor of a threshold, both answers are accepted."""
+ROUNDING = 1e-14  # additional tolerance of a bound, relative to its largest possible value
+LEVEL_TOLERANCE = 2e-9  # largest shortfall of a total that still meets its level
+WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest possible value
+UNSURE_FACTOR = 10.0  # if a number is within this factor of a threshold, both answers are accepted
 
 
 def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray) -> Iterator[str]:

@@ -13,13 +13,16 @@ import json
 import math
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward import __version__
+from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.certificates.codecs import decode, encode
@@ -28,22 +31,11 @@ from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import json_safe, refusing, replace_file
 from homeward.solvers import Status
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from homeward.beliefs import Belief
-
 KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**26
-MAX_PREFACE_BYTES = 2**14
-"""Largest size in bytes of the npy header of an array."""
-
-LATER_FIELDS = ("evaluator", "corrected", "kept_corrected")
-"""Fields that older files lack."""
-
+MAX_PREFACE_BYTES = 2**14  # largest size in bytes of the npy header of an array
+LATER_FIELDS = ("evaluator", "corrected", "kept_corrected")  # fields that older files lack
 T = TypeVar("T")
 
 
@@ -221,10 +213,7 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive; raise unless they are exactly those in `listed`.
-
-    An array that is not listed, or larger than listed, is not unpacked.
-    """
+    """Return the arrays of an archive; raise before unpacking one that is not as `listed`."""
     members = [about for about in archive.infolist() if about.filename != HEADER]
     lost = Counter(about.filename for about in members)
     lost.subtract(f"{key}.npy" for key in listed)

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.certificates.actions import objections
-from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.claims import CLAIM_TOLERANCE, CriterionClaims
 from homeward.certificates.mean_model import MeanModel, mean_model
 from homeward.certificates.policy_evaluation import (
     OPERATIONS,
@@ -40,15 +41,10 @@ from homeward.certificates.policy_evaluation import (
 from homeward.certificates.return_bounds import return_bounds
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.stored_plan import StoredPlan
 
-ROUNDING = 1e-14
-"""Rounding error of a value, as a fraction of the largest value that a plan could have."""
-
-ANYWHERE_ROUNDING = 1e-25
-"""Additional rounding error, as a fraction of that value if all states were reachable."""
+ROUNDING = 1e-14  # rounding error of a value, relative to the largest possible value
+ANYWHERE_ROUNDING = 1e-25  # the same, relative to that value if all states were reachable
 
 
 class Recomputed:

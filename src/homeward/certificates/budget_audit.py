@@ -27,32 +27,22 @@ and a lower bound on b in the maximum.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, BlockedMoves, BoundedMoves, SureMoves
 from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+BUDGET_TOLERANCE = 1e-9  # largest amount by which the spent risk may exceed 1 − δ
+SUM_TOLERANCE = 1e-12  # largest relative error of a sum
+MAX_REASONS = 5  # most reasons that are listed per home; others are only counted
 
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
-
-BUDGET_TOLERANCE = 1e-9
-"""Largest amount by which the spent risk may exceed 1 − δ."""
-
-SUM_TOLERANCE = 1e-12
-"""Largest relative error of a sum."""
-
-MAX_REASONS = 5
-"""Largest number of reasons that are listed per home; further reasons are only counted."""
-
-Edge = tuple[int, int]
-"""A state and an action."""
+Edge = tuple[int, int]  # a state and an action
 
 
 class HomeClaim(NamedTuple):

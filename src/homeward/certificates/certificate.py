@@ -14,14 +14,16 @@ with probability ≥ c (Bonferroni), even if the claims depend on each other.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
-from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.evaluators import evaluate_again
+from homeward.certificates.claims import CLAIM_TOLERANCE, PlanClaims
+from homeward.certificates.evaluators import Evaluated, evaluate_again
 from homeward.certificates.own_criteria import certify_with_own
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
@@ -30,27 +32,15 @@ from homeward.errors import InvalidInputError
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from homeward.certificates.claims import PlanClaims
-    from homeward.certificates.evaluators import Evaluated
     from homeward.certificates.stored_plan import StoredPlan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
-EXACT_TOLERANCE = 1e-9
-"""Largest amount, in units of a claim, by which a claim may exceed the true value."""
-
-LEVEL_TOLERANCE = 1e-9
-"""Largest amount, in units of a claim, by which an optimal plan's bound may miss its level."""
-
-STEP_ROUNDING = 1e-14
-"""Relative rounding error for each expected step of a plan."""
-
-GAP_TOLERANCE = 2e-6
-"""Largest gap of an optimal plan, as a fraction of the largest value that a plan could have."""
-
+EXACT_TOLERANCE = 1e-9  # in units of a claim, how much it may exceed the true value
+LEVEL_TOLERANCE = 1e-9  # in units of a claim, how much an optimal bound may miss its level
+STEP_ROUNDING = 1e-14  # relative rounding error for each expected step of a plan
+GAP_TOLERANCE = 2e-6  # largest gap of an optimal plan, relative to the largest possible value
 MIN_SHORTFALL = 5e-10
 """Least total shortfall of all levels that proves a problem infeasible.
 
@@ -99,19 +89,9 @@ def certify(
         if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
     if any(own is not None for own in stored.own):
-
-        def known(part: StoredPlan) -> Certificate:
-            return certify(
-                part,
-                method=method,
-                episodes=episodes,
-                confidence=confidence,
-                seed=seed,
-                jobs=jobs,
-                progress=progress,
-            )
-
-        return certify_with_own(stored, known, episodes, confidence, seed)
+        asked: Any = {"episodes": episodes, "confidence": confidence, "seed": seed}
+        known = partial(certify, method=method, jobs=jobs, progress=progress, **asked)
+        return certify_with_own(stored, known, **asked)
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]
@@ -246,8 +226,5 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
         if not shown <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
             reasons.append(f"the plan is claimed to be optimal, but the proven gap is {shown:.6g}")
     return replace(
-        worth,
-        recomputed_value=again.value,
-        recomputed_upper=again.upper,
-        reasons=tuple(reasons),
+        worth, recomputed_value=again.value, recomputed_upper=again.upper, reasons=tuple(reasons)
     )

@@ -6,23 +6,20 @@ is only its claims.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, set_fields
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.corrections import Correction
     from homeward.solvers import Status
 
-CLAIM_TOLERANCE = 1e-7
-"""Largest difference, in units of a claim, between a claimed and a recomputed number."""
+CLAIM_TOLERANCE = 1e-7  # in units of a claim, how much a recomputed number may differ
 
 
 class ActionEvidence(NamedTuple):
@@ -54,63 +51,25 @@ class ActionEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CriterionClaims:
-    """The claims on one criterion.
-
-    Attributes
-    ----------
-    name : str
-        The name of the criterion, for people.
-    kind : str
-        ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion.
-    level : float
-        δ, or the total to earn.
-    bound : float
-        Lower bound on the probability or the earnings of the mixture.
-    kept_bound : float
-        The bound for the policies that start with the chosen action.
-    multiplier : float
-        λ: loss of exploration value per unit of `level`.
-    unit : float
-        1 for a probability; else the range of possible earnings.
-    within : int, optional
-        Largest number of steps of a return; None for any number.
-    home : [n] array of int
-        States; empty if the criterion requires no return.
-    way_home : [S] array of float
-        Lower bound on the probability of returning.
-    return_policy : [S] array of int
-        Action, −1 to give up or at home.
-    allowed : [S, A] array of bool, optional
-        Mask of the set to stay inside.
-    return_layers : [L, S] array of int, optional
-        Policies of a limited return, by steps left.
-    return_since : [L] array of int, optional
-        Least number of steps left for each of them.
-    evaluator : str
-        What proves the bounds: a code of `words.EVALUATORS`.
-    corrected : float
-        The corrected bound, by which a plan is chosen; else `bound`.
-    kept_corrected : float
-        The same for the policies that start with the chosen action.
-    """
+    """The claims on one criterion; its kind is ``own`` if a user defined it."""
 
     name: str
     kind: Literal["return", "stay", "earn", "own"] = "return"
-    level: float
-    bound: float
-    kept_bound: float
-    multiplier: float
-    unit: float = 1.0
-    within: int | None = None
-    home: IntArray
-    way_home: FloatArray
-    return_policy: IntArray
-    allowed: BoolArray | None = None
-    return_layers: IntArray | None = None
-    return_since: IntArray | None = None
-    evaluator: str = "correction"
-    corrected: float = np.nan
-    kept_corrected: float = np.nan
+    level: float  # δ, or the total to earn
+    bound: float  # lower bound on the probability or the earnings of the mixture
+    kept_bound: float  # the bound for the policies that start with the chosen action
+    multiplier: float  # λ: loss of exploration value per unit of `level`
+    unit: float = 1.0  # 1 for a probability; else the range of possible earnings
+    within: int | None = None  # largest number of steps of a return; None for any number
+    home: IntArray  # [n] states; empty if the criterion requires no return
+    way_home: FloatArray  # [S] lower bound on the probability of returning
+    return_policy: IntArray  # [S] action, −1 to give up or at home
+    allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
+    return_layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
+    return_since: IntArray | None = None  # [L] least number of steps left for each of them
+    evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
+    corrected: float = np.nan  # the corrected bound, by which a plan is chosen; else `bound`
+    kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
 
     def __post_init__(self) -> None:
         if np.isnan(self.corrected):
@@ -134,87 +93,33 @@ class CriterionClaims:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PlanClaims:
-    """The claims of a plan: one decision, its policies, and their claimed values and bounds.
+    """The claims of a plan: one decision, its policies, and their claimed values and bounds."""
 
-    Attributes
-    ----------
-    state : int
-        The state that was planned in.
-    action : int
-        The chosen action.
-    status : Status
-        Whether the plan is optimal, infeasible, or not converged.
-    weights : [J] array of float
-        Probability of each outbound policy; one is drawn at the start.
-    outbound : [J, S] array of int
-        If the recall is fixed, [J, n, S] by step.
-    exploration_value : float
-        Discounted reward plus bonus of the mixture, on the mean model.
-    upper_bound : float
-        Upper bound on the value of every safe mixture; −inf if none is safe.
-    gap : float
-        ``upper_bound − exploration_value``.
-    kept_weights : [J'] array of float
-        Weights of the policies that start with the action.
-    kept_outbound : [J', S] or [J', n, S] array of int
-        Policies that start with the action.
-    kept_value : float
-        Exploration value of the mixture of these policies.
-    criteria : tuple
-        The claims on each criterion.
-    evidence : Sequence[ActionEvidence]
-        One entry per action in the current state.
-    correction : Correction
-        The theorem that proves the bounds.
-    discount : float
-        γ: the probability that exploration goes on for another step.
-    method : str
-        The solver: "columns" or "lp".
-    rounds : int
-        Number of ordinary MDPs solved, or of LP iterations.
-    bonus_left : bool
-        Whether any state-action has a positive bonus.
-    worthless : bool
-        Whether the best safe plan has no value.
-    waits : bool
-        Whether the action has no value, or neither moves nor earns bonus.
-    state_names : tuple, optional
-        Names of the states; None without names.
-    action_names : tuple, optional
-        Names of the actions; None without names.
-    afterwards : [S] or [n, S] array of int, optional
-        Policy that is followed after an exit.
-    steps : int, optional
-        Steps until a fixed recall; None: it comes with probability 1 − γ.
-    conflict : tuple
-        If infeasible: fewest criteria that can't be met together.
-    """
-
-    state: int
-    action: int
-    status: Status
-    weights: FloatArray
-    outbound: IntArray
-    exploration_value: float
-    upper_bound: float
-    gap: float
-    kept_weights: FloatArray
-    kept_outbound: IntArray
-    kept_value: float
-    criteria: tuple[CriterionClaims, ...]
-    evidence: Sequence[ActionEvidence]
-    correction: Correction
-    discount: float
-    method: str
-    rounds: int
-    bonus_left: bool
-    worthless: bool
-    waits: bool
-    state_names: tuple[str, ...] | None = None
-    action_names: tuple[str, ...] | None = None
-    afterwards: IntArray | None = None
-    steps: int | None = None
-    conflict: tuple[int, ...] = ()
+    state: int  # the state that was planned in
+    action: int  # the chosen action
+    status: Status  # whether the plan is optimal, infeasible, or not converged
+    weights: FloatArray  # [J] probability of each outbound policy; one is drawn at the start
+    outbound: IntArray  # [J, S]; if the recall is fixed, [J, n, S] by step
+    exploration_value: float  # discounted reward plus bonus of the mixture, on the mean model
+    upper_bound: float  # upper bound on the value of every safe mixture; −inf if none is safe
+    gap: float  # ``upper_bound − exploration_value``
+    kept_weights: FloatArray  # [J'] weights of the policies that start with the action
+    kept_outbound: IntArray  # [J', S] or [J', n, S], policies that start with the action
+    kept_value: float  # exploration value of the mixture of these policies
+    criteria: tuple[CriterionClaims, ...]  # the claims on each criterion
+    evidence: Sequence[ActionEvidence]  # one entry per action in the current state
+    correction: Correction  # the theorem that proves the bounds
+    discount: float  # γ: the probability that exploration goes on for another step
+    method: str  # the solver: "columns" or "lp"
+    rounds: int  # number of ordinary MDPs solved, or of LP iterations
+    bonus_left: bool  # whether any state-action has a positive bonus
+    worthless: bool  # whether the best safe plan has no value
+    waits: bool  # whether the action has no value, or neither moves nor earns bonus
+    state_names: tuple[str, ...] | None = None  # names of the states; None without names
+    action_names: tuple[str, ...] | None = None  # names of the actions; None without names
+    afterwards: IntArray | None = None  # [S] policy that is followed after an exit
+    steps: int | None = None  # steps until a fixed recall; None: it comes with probability 1 − γ
+    conflict: tuple[int, ...] = ()  # if infeasible: fewest criteria that can't be met together
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):

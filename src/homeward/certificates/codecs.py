@@ -5,9 +5,11 @@ What has no codec can't be stored. `register_codec` adds a codec.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from homeward.arrays import SUM_TOLERANCE, frozen
@@ -15,12 +17,6 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, Terrai
 from homeward.beliefs.attempts import Attempts
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.models import Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"
@@ -36,10 +32,7 @@ class Codec(NamedTuple):
 
 
 def encode(value: object) -> tuple[str, Written]:
-    """Return the name of the codec of a belief or criterion, and what it encoded.
-
-    Raise `InvalidInputError` if there is no codec.
-    """
+    """Return the name of a codec and what it encoded; raise `InvalidInputError` without one."""
     for codec in _CODECS.values():
         if type(value) is codec.type:
             return codec.name, codec.encode(value)
@@ -142,10 +135,7 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
 def _by_fields(
     name: str, cls: type, plain: Sequence[str], arrays: Sequence[str], newer: Sequence[str] = ()
 ) -> Codec:
-    """Return the codec of a belief whose constructor takes these attributes as keywords.
-
-    Old files lack the `newer` ones.
-    """
+    """Return the codec of a belief by its constructor's keywords; old files lack the `newer`."""
 
     def encode(belief: Any) -> Written:
         values = {key: getattr(belief, key) for key in (*plain, *newer)}

@@ -10,8 +10,7 @@ import math
 
 from scipy.special import betainccinv, betaincinv
 
-RETURN_DOUBT = 0.01
-"""Largest probability that a limit of a `ReturnCount` is wrong."""
+RETURN_DOUBT = 0.01  # largest probability that a limit of a `ReturnCount` is wrong
 
 
 def lower_limit(hits: int, trials: int, doubt: float) -> float:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from homeward.certificates.arithmetic import Recomputed
     from homeward.certificates.stored_plan import Part, StoredPlan
 
-PATHS = (HeightBelief, TerrainBelief)
-"""The beliefs that know how likely moves work together along a path."""
+PATHS = (HeightBelief, TerrainBelief)  # beliefs that know how likely moves work together
 
 Evaluated: TypeAlias = dict[tuple[str, int], float | None]
 """The bound by the name of a part and the number of a criterion; None if it is not evaluated."""

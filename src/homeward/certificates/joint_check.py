@@ -16,6 +16,7 @@ home after a recall (which comes with probability 1 − γ before each step) is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING, Any
@@ -25,43 +26,26 @@ from scipy.integrate import simpson
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
 
-MAX_ENTRIES = 2**20
-"""Largest table of heights."""
+MAX_ENTRIES = 2**20  # largest table of heights
+MIN_RISK = 1e-8  # risk of a move on terrain up to which it is subtracted instead of integrated
+INTEGRATION_ERROR = 5e-10  # largest error of an integral; it counts in favour of what is checked
+SURE = 2.0**-80  # an attempt tells nothing if its opposite is at most this likely
+MIN_WEIGHT = 1e-12  # a path is cut once γᵏ times its success probabilities is less
+MAX_DEVIATIONS = 9.0  # tails of normal distributions beyond this are left out
 
-MIN_RISK = 1e-8
-"""Risk of a move on terrain up to which it is subtracted instead of integrated."""
-
-INTEGRATION_ERROR = 5e-10
-"""Largest error of an integral; it counts in favour of what is checked."""
-
-SURE = 2.0**-80
-"""Probability of the opposite outcome up to which an attempt tells nothing about heights."""
-
-MIN_WEIGHT = 1e-12
-"""Terms of a path are left out once γᵏ times the product of its success probabilities is less."""
-
-MAX_DEVIATIONS = 9.0
-"""Tails of normal distributions beyond so many standard deviations are left out."""
-
-Edge = tuple[int, int]
-"""A state and an action."""
+Edge = tuple[int, int]  # a state and an action
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
-    """Return bounds on the probability that all edges ever work; None if they are unknown.
-
-    The bounds may differ on terrain; elsewhere they are equal.
-    """
+    """Return bounds on Pr(all edges ever work), equal except on terrain; None if unknown."""
     asked = set(edges)
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
         found: float | None = fsum(

@@ -20,22 +20,18 @@ distribution, times √(b/(a + b)); its relative error is at most about 1/b.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.special import betainc, ndtr
 
-from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
 
 Support = list[tuple["FloatArray | float", "FloatArray | float"]]
 
@@ -43,11 +39,8 @@ COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """Offset of each move: rows down, columns to the right; from N clockwise."""
 
 WALL, UNKNOWN, END = -1, 0, -1
-MAX_CONCENTRATION = 1e12
-"""Sum a + b above which the asymptotic limits of a shortfall are used."""
-
-MIN_NORMAL_CONCENTRATION = 1e6
-"""If min(a, b) is above this, the normal limit is used, otherwise the gamma limit."""
+MAX_CONCENTRATION = 1e12  # sum a + b above which the asymptotic limits of a shortfall are used
+MIN_NORMAL_CONCENTRATION = 1e6  # of min(a, b): the normal limit above it, the gamma limit below
 
 
 @dataclass(frozen=True, slots=True, eq=False)

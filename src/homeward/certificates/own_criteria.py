@@ -9,11 +9,13 @@ requirements that only the criterion itself can make.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.certificates.confidence import bernstein
 from homeward.certificates.sampling import SampledEstimate
@@ -21,18 +23,11 @@ from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdi
 from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
     from homeward.certificates.stored_plan import Part, StoredPlan
     from homeward.safety import OwnCriterion
 
-MAX_OWN_WORLDS = 2000
-"""Largest number of drawn worlds in which a user-defined criterion is evaluated."""
-
-VALUE_TOLERANCE = 1e-7
-"""Largest error of a value, as a fraction of the unit of its criterion."""
-
+MAX_OWN_WORLDS = 2000  # most drawn worlds in which a user's criterion is evaluated
+VALUE_TOLERANCE = 1e-7  # largest error of a value, as a fraction of the unit of its criterion
 NOTE = "not checked: the exploration value, as the plan has criteria of its user's own"
 
 

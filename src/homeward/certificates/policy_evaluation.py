@@ -19,20 +19,16 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.mean_model import MeanModel
 
-GAIN_TOLERANCE = 1e-14
-"""Largest gain that counts as rounding, as a fraction of the largest value."""
-
-MAX_ROUNDS = 10_000
-"""Largest number of rounds of policy iteration."""
-
+GAIN_TOLERANCE = 1e-14  # largest gain that counts as rounding, as a fraction of the largest value
+MAX_ROUNDS = 10_000  # largest number of rounds of policy iteration
 UNIT_ROUNDOFF = 2.0**-53
 
-OPERATIONS = 16
-"""Number of floating-point operations per action value, in addition to one per next state."""
+OPERATIONS = 16  # floating-point operations per action value, besides one per next state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +57,7 @@ class Total:
 
 
 def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
-    """Return the states [n], ascending, that `usable` [S, A] actions can reach from `state`.
-
-    `rows` [S·A, S] are the probabilities of the next state.
-    """
+    """Return the states [n] that `usable` [S, A] actions of `rows` [S·A, S] reach from `state`."""
     states, actions = usable.shape
     steps = rows.tocoo()
     real = usable.ravel()[steps.row] & (steps.data > 0.0)

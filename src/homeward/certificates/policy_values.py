@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
+from homeward.models import Model
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.stored_plan import StoredPlan
-    from homeward.models import Model
 
-MAX_ENTRIES = 2_000_000
-"""Largest number of entries of a world's dense transitions [S, A, S]."""
-
-MAX_SINGLE_STEPS = 100
-"""Largest number of steps of a return policy that are computed one by one."""
+MAX_ENTRIES = 2_000_000  # largest number of entries of a world's dense transitions [S, A, S]
+MAX_SINGLE_STEPS = 100  # largest number of steps of a return policy that are computed one by one
 
 
 def dense_transitions(model: Model) -> FloatArray:

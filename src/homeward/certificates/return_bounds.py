@@ -15,29 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.certificates.policy_evaluation import MAX_ROUNDS, solve
 from homeward.certificates.simulation import can_reach, rows_of
 from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.mean_model import MeanModel
 
-GAIN_TOLERANCE = 1e-14
-"""Largest gain of an action that counts as rounding."""
-
-MOVE_ROUNDING = 2.0**-49
-"""Upper bound on the rounding error of a return probability, per expected move."""
-
-STEADY_TOLERANCE = 1e-16
-"""If one step changes no value by more than this, the remaining steps of a stage are skipped."""
-
-MAX_LAYERS = 100_000
-"""Largest number of steps of a limited return that are computed."""
-
-MIN_MOVE_PROBABILITY = 1e-250
-"""The best return policy uses no action that leaves its state with a smaller probability."""
+GAIN_TOLERANCE = 1e-14  # largest gain of an action that counts as rounding
+MOVE_ROUNDING = 2.0**-49  # rounding error of a return probability per expected move
+STEADY_TOLERANCE = 1e-16  # a stage ends early if a step changes no value by more
+MAX_LAYERS = 100_000  # largest number of steps of a limited return that are computed
+MIN_MOVE_PROBABILITY = 1e-250  # the best return policy uses no less likely move
 
 
 def return_bounds(
@@ -62,10 +53,7 @@ def return_bounds(
 def _follow(
     world: MeanModel, sigma: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lower bound [S] of a return policy [S], and its expected number of moves [S].
-
-    All attempts of a move count as one move.
-    """
+    """Return the bound [S] of a return policy [S], and its expected moves [S] without retries."""
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
     edges, away = rows_of(world.rows), _away(world)

@@ -15,35 +15,23 @@ that is refuted. The audit can't confirm an estimate; it says how much the run s
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from homeward.beliefs import DirichletBelief
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, DirichletBelief
 from homeward.beliefs.dirichlet import END
-from homeward.certificates.budget_audit import BUDGET_TOLERANCE, changed
+from homeward.certificates.budget_audit import BUDGET_TOLERANCE, HomeClaim, changed
 from homeward.certificates.policy_values import dense_transitions
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.solvers import GIVE_UP
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.certificates.budget_audit import HomeClaim
-
-WORLDS = 500
-"""Number of worlds that the referee draws for each step."""
-
-DOUBT = 1e-3
-"""Largest probability that a run with correct estimates is refuted."""
-
-RATE = 0.5
-"""λ."""
-
-SEED = 20_000
-"""Seed of the referee's worlds."""
+WORLDS = 500  # number of worlds that the referee draws for each step
+DOUBT = 1e-3  # largest probability that a run with correct estimates is refuted
+RATE = 0.5  # λ
+SEED = 20_000  # seed of the referee's worlds
 
 
 def audit_sampled(

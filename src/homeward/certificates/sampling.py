@@ -25,6 +25,7 @@ chunk's number, so the result is the same for any number of processes.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.certificates.confidence import bernstein, clopper_pearson
 from homeward.certificates.policy_evaluation import reachable
@@ -39,31 +41,23 @@ from homeward.certificates.simulation import (
     ENDED,
     HOME,
     LONG,
+    Rows,
     can_reach,
     rows_of,
     walk_back,
     walk_out,
 )
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.simulation import Rows
     from homeward.certificates.stored_plan import StoredPlan
-    from homeward.models import Model
 
 KNOWN_BELIEFS = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
 """Types of belief for which the rewards of all worlds are known."""
 
-MAX_STEPS = 1_000_000
-"""Largest number of steps of a walk, outbound or back; longer walks are cut."""
-
-CHUNK = 250
-"""Number of episodes that share one stream of random numbers."""
-
+MAX_STEPS = 1_000_000  # largest number of steps of a walk, outbound or back; longer walks are cut
+CHUNK = 250  # number of episodes that share one stream of random numbers
 HITS, CUT, TOTAL, SQUARES = 0, 1, slice(2, 4), slice(4, 6)
 """Rows of a tally [6, P, K] for P mixtures and K criteria.
 
@@ -71,8 +65,7 @@ Sums of earnings and of their squares have two rows: cut episodes count with the
 earnings in the first row, and with the greatest in the second.
 """
 
-POOL_START_SECONDS = 6.0
-"""Processes are started if they save more than this time, about the time that starting takes."""
+POOL_START_SECONDS = 6.0  # processes are started if they save more than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +80,7 @@ class SampledEstimate:
 
 
 class Sampler:
-    """Simulates episodes of one plan.
-
-    Read-only arrays are copied, since compiled functions would be compiled again for these.
-    """
+    """Simulates episodes of one plan, with writable copies of arrays: one type for kernels."""
 
     def __init__(self, stored: StoredPlan, limit: int = MAX_STEPS) -> None:
         plan, shape = stored.plan, stored.bonus.shape

@@ -8,24 +8,17 @@ probability is that of ending the process.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+Rows = tuple[IntArray, IntArray, FloatArray]
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
-    Rows = tuple[IntArray, IntArray, FloatArray]
-
-ENDED, CUT = -1, -2
-"""Codes instead of a state: the process has ended, or the walk was cut at its limit."""
-
-LOST, HOME, LONG = 0, 1, 2
-"""Outcomes of a walk back: did not reach home, reached home, or was cut."""
+ENDED, CUT = -1, -2  # codes instead of a state: the process ended; the walk was cut
+LOST, HOME, LONG = 0, 1, 2  # outcomes of a walk back: did not reach home, reached home, or was cut
 
 
 def rows_of(matrix: csr_array) -> Rows:
@@ -62,25 +55,15 @@ def walk_out(
 ) -> tuple[IntArray, BoolArray, FloatArray]:
     """Follow a mixture of policies until the recall, in each of E episodes.
 
-    Parameters
-    ----------
-    mixture
-        Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
-    fixed
-        Whether the recall comes after n steps. Otherwise n is 1, and the recall comes before each
-        step with probability 1 − γ.
-    limit
-        Steps after which an episode is cut.
-    afterwards, exits
-        The policy [n, S] that is followed after an action in `exits` [S, A].
-    allowed, rewards
-        Sets to stay inside and rewards to earn, each [K, S, A].
+    The mixture has cumulative weights [J] and policies [J, n, S]; one is drawn per episode. If
+    `fixed`, the recall comes after n steps; otherwise n is 1, and it comes before each step with
+    probability 1 − γ. After `limit` steps an episode is cut. After an action in `exits` [S, A], the
+    policy `afterwards` [n, S] is followed. `allowed` and `rewards`, each [K, S, A], are sets to
+    stay inside and rewards to earn.
 
-    Returns
-    -------
-    The state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every action
-    was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if the
-    recall is fixed, otherwise the reward of the action at the recall.
+    Return the state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every
+    action was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if
+    the recall is fixed, otherwise the reward of the action at the recall.
     """
     shares, outbound = mixture
     ends = np.empty(episodes, np.int64)
@@ -166,10 +149,7 @@ def walk_back(
 
 @njit(cache=True)
 def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
-    """Return the mask [S] of states from which a policy [S] reaches a `goal` [S] with Pr > 0.
-
-    A negative action means giving up.
-    """
+    """Return the mask [S] of states from which a policy [S] can reach `goal` [S]; −1 gives up."""
     starts, next_state, chance = rows
     # Linked lists of the entries that lead to each state: `last` [S] is the head of a list, and
     # `before` has the next element of each entry.

@@ -5,34 +5,26 @@ Checking the claims of a plan needs its belief, its bonus and, for `EarnAtLeast`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, index, indices, names
-from homeward.beliefs import FiniteBelief
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indices, names
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.errors import InvalidProblemError as Error
+from homeward.models import Model
 from homeward.safety import EarnAtLeast, OwnCriterion, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs import Belief
     from homeward.certificates.claims import CriterionClaims, PlanClaims
-    from homeward.models import Model
 
-CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
-"""Types of criteria whose claims can be checked."""
-
-WEIGHT_TOLERANCE = 1e-9
-"""Largest difference between the sum of a mixture's weights and 1."""
-
-GAP_TOLERANCE = 1e-9
-"""Largest error of a gap, as a fraction of max(|upper bound|, |value|)."""
+CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria that can be checked
+WEIGHT_TOLERANCE = 1e-9  # largest difference between the sum of a mixture's weights and 1
+GAP_TOLERANCE = 1e-9  # largest error of a gap, as a fraction of max(|upper bound|, |value|)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,23 +121,12 @@ class StoredPlan:
 
 
 class Part(NamedTuple):
-    """A mixture of policies, and its claimed bounds. One policy is drawn at the start.
+    """A mixture of policies, and its claimed bounds. One policy is drawn at the start."""
 
-    Attributes
-    ----------
-    name : str
-        "plan": all policies; "action": those that start with the chosen action.
-    weights : [J] array of float
-    outbound : [J, S] array of int
-        Or [J, n, S] if the recall is fixed.
-    claims : tuple
-        Bound for each criterion.
-    """
-
-    name: str
-    weights: FloatArray
-    outbound: IntArray
-    claims: tuple[float, ...]
+    name: str  # "plan": all policies; "action": those that start with the chosen action
+    weights: FloatArray  # [J]
+    outbound: IntArray  # [J, S], or [J, n, S] if the recall is fixed
+    claims: tuple[float, ...]  # bound for each criterion
 
 
 def check(stored: StoredPlan) -> None:

@@ -12,16 +12,10 @@ if TYPE_CHECKING:
 
 
 class CheckedClaim:
-    """Base class of verdicts; subclasses are dataclasses with a field `reasons`.
-
-    Attributes
-    ----------
-    reasons : tuple
-        Reasons against the claim.
-    """
+    """Base class of verdicts; subclasses are dataclasses with a field `reasons`."""
 
     __slots__ = ()
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # reasons against the claim
 
     @property
     def refuted(self) -> bool:
@@ -140,21 +134,10 @@ class ClaimVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class ValueVerdict(CheckedClaim):
-    """The verdict on the claims of a plan on its own value.
+    """The verdict on the claims of a plan on its own value."""
 
-    Attributes
-    ----------
-    value : float
-        Exploration value of the mixture, as claimed.
-    upper : float
-        Upper bound on the value of every safe plan, as claimed; −inf if none is safe.
-    recomputed_value : float, optional
-    recomputed_upper : float, optional
-    reasons : tuple
-    """
-
-    value: float
-    upper: float
+    value: float  # exploration value of the mixture, as claimed
+    upper: float  # upper bound on the value of every safe plan, as claimed; −inf if none is safe
     recomputed_value: float | None = None
     recomputed_upper: float | None = None
     reasons: tuple[str, ...] = ()
@@ -167,22 +150,11 @@ class ValueVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict(CheckedClaim):
-    """The verdict on the claim of a run with a budget: its probability of coming home.
+    """The verdict on the claim of a run with a budget: its probability of coming home."""
 
-    Attributes
-    ----------
-    level : float
-        Required level.
-    kept : float
-        Probability claimed in the record of the last step.
-    recomputed : float, optional
-        Probability after planning every step again; None if that failed.
-    reasons : tuple
-    """
-
-    level: float
-    kept: float
-    recomputed: float | None
+    level: float  # required level
+    kept: float  # probability claimed in the record of the last step
+    recomputed: float | None  # probability after planning every step again; None if that failed
     reasons: tuple[str, ...] = ()
 
     @property
@@ -193,32 +165,15 @@ class RunVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class HomeVerdict(CheckedClaim):
-    """The verdict on a run's claim that it can return to one home.
-
-    Attributes
-    ----------
-    name : str
-    level : float
-        Required level.
-    kept : float
-        Probability claimed in the last record: 1 − spent.
-    charged : float
-        Probability that the run had to spend.
-    steps : int
-        Number of checked steps.
-    reasons : tuple
-        In the order of the steps.
-    worlds : int, optional
-        Number drawn by the referee per step; None if the claim is proven.
-    """
+    """The verdict on a run's claim that it can return to one home."""
 
     name: str
-    level: float
-    kept: float
-    charged: float
-    steps: int
-    reasons: tuple[str, ...] = ()
-    worlds: int | None = None
+    level: float  # required level
+    kept: float  # probability claimed in the last record: 1 − spent
+    charged: float  # probability that the run had to spend
+    steps: int  # number of checked steps
+    reasons: tuple[str, ...] = ()  # in the order of the steps
+    worlds: int | None = None  # number drawn by the referee per step; None if the claim is proven
 
     @property
     def upheld_text(self) -> str:

@@ -4,10 +4,4 @@ from .offences import CheckReport as CheckReport
 from .offences import Offence as Offence
 from .worlds import check_world as check_world
 
-__all__ = [
-    "CheckReport",
-    "Offence",
-    "check_belief",
-    "check_criterion",
-    "check_world",
-]
+__all__ = ["CheckReport", "Offence", "check_belief", "check_criterion", "check_world"]

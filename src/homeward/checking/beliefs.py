@@ -8,12 +8,13 @@ that is too far below 0 only makes bounds loose.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from homeward.arrays import index, number, place
+from homeward.arrays import FloatArray, index, number, place
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.protocol import (
@@ -27,16 +28,9 @@ from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
 from homeward.checking.updates import check_updates
 from homeward.errors import InvalidBeliefError
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
-    from homeward.models import Model
-
-DISCOUNTS = (0.5, 0.99)
-"""Discounts for which moves corrections are checked."""
+DISCOUNTS = (0.5, 0.99)  # discounts for which moves corrections are checked
 
 
 def check_belief(
@@ -78,7 +72,9 @@ def check_belief(
     if observe is not None and not callable(observe):
         raise error(f"observe is {observe!r}, expected a function of the belief and a generator")
     said = Findings(type(belief).__name__, samples, confidence)
-    lacks = [name for name in ("mean", "correction", "update", "sample") if not _has(belief, name)]
+    found = None if isinstance(belief, type) else belief
+    methods = ("mean", "correction", "update", "sample")
+    lacks = [name for name in methods if not callable(getattr(found, name, None))]
     if lacks:
         said.add("protocol", ", ".join(lacks), "a method of each name", "no such method")
         return said.finish(error)
@@ -91,7 +87,8 @@ def check_belief(
         said.samples = len(drawn.chance)
         _check_mean(claims, drawn, said)
         _check_rewards(belief, claims, drawn, said)
-        _check_correction(claims, drawn, said)
+        _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
+        said.checked["correction"] = None
         _check_moves(belief, claims, drawn, said)
         _check_worlds(belief, claims, said)
         _check_gain(belief, said)
@@ -115,10 +112,6 @@ class Claims:
         if self.model.state_names is None and self.model.action_names is None:
             return where
         return f"{self.model.action_name(action)} in {self.model.state_name(state)} {where}"
-
-
-def _has(belief: Any, name: str) -> bool:
-    return callable(getattr(belief, name, None)) and not isinstance(belief, type)
 
 
 def _claims(belief: Any, said: Findings) -> Claims | None:
@@ -208,19 +201,10 @@ def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) ->
     said.checked["rewards"] = None
 
 
-def _check_correction(claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report corrections that are above Σ_t E[min(0, P − p)]."""
-    _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
-    said.checked["correction"] = None
-
-
 def _check_shortfall(
     claims: Claims, sigma: FloatArray, values: FloatArray, width: float, name: str, said: Findings
 ) -> None:
-    """Report corrections [S, A] above the mean of `values` [n, S, A], which lie within `width`.
-
-    Each correction is tested, and the sum of all of them.
-    """
+    """Report corrections [S, A], or their sum, above the mean of `values` [n, S, A] in `width`."""
     odds = said.log_odds(sigma.size)
     mean, half = values.mean(axis=0), slack(values, odds, width)
     wrong = sigma > mean + half

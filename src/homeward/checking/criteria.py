@@ -9,23 +9,19 @@ worlds of a `FiniteBelief` are averaged exactly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, slack
 from homeward.errors import InvalidProblemError
-from homeward.safety.criterion import OwnCriterion
+from homeward.models import Model
+from homeward.safety.criterion import OwnCriterion, Requirement
 from homeward.solvers import engine
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.models import Model
-    from homeward.safety.criterion import Requirement
-
-POLICIES = 20
-"""Number of random policies whose totals are checked."""
+POLICIES = 20  # number of random policies whose totals are checked
 
 
 def check_criterion(

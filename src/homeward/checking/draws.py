@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.protocol import BoundedMoves
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
     from homeward.checking.offences import Findings
-    from homeward.models import Model
 
-MAX_NUMBERS = 20_000_000
-"""Largest number of drawn probabilities that are kept; fewer worlds are drawn if they are large."""
+MAX_NUMBERS = 20_000_000  # most drawn probabilities that are kept; they limit the worlds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,22 +42,13 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """N drawn worlds.
+    """N drawn worlds."""
 
-    Attributes
-    ----------
-    entries : the mean model's entries [K]
-    chance : [N, K] probability of each entry in each world
-    most : [K] the mean's own value, or its upper bound if a belief knows only bounds
-    reward : [N, S, A]
-    is_moves : whether the worlds are `Moves`
-    """
-
-    entries: Entries
-    chance: FloatArray
-    most: FloatArray
-    reward: FloatArray
-    is_moves: bool
+    entries: Entries  # the mean model's entries [K]
+    chance: FloatArray  # [N, K] probability of each entry in each world
+    most: FloatArray  # [K] the mean's own value, or its upper bound if a belief knows only bounds
+    reward: FloatArray  # [N, S, A]
+    is_moves: bool  # whether the worlds are `Moves`
 
     def shortfall(self) -> FloatArray:
         """Return Σ_t min(0, P − p) [N, S, A] of each world, with p the mean model.
@@ -89,10 +78,7 @@ def entries_of(model: Model) -> Entries:
 
 
 def draw_worlds(belief: Any, mean: Model, said: Findings, samples: int, seed: int) -> Drawn | None:
-    """Return worlds drawn from a belief.
-
-    If draws are not reproducible or do not fit the mean model, report it and return None.
-    """
+    """Return drawn worlds; None, and a finding, if draws don't repeat or don't fit the mean."""
     entries = entries_of(mean)
     keys = entries.row.astype(np.int64) * mean.states + entries.target
     count = int(min(samples, max(100, MAX_NUMBERS // max(1, len(keys)))))

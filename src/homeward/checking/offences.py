@@ -16,19 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.errors import InvalidInputError
+from homeward.arrays import BoolArray, FloatArray
+from homeward.errors import InvalidInputError
 
-MAX_TOLD = 10
-"""Largest number of offences that a message lists."""
-
-ROUNDING = 1e-9
-"""Largest difference of exact numbers that counts as rounding."""
+MAX_TOLD = 10  # largest number of offences that a message lists
+ROUNDING = 1e-9  # largest difference of exact numbers that counts as rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +117,7 @@ class Findings:
 
 
 def slack(values: FloatArray, log_odds: float, width: float) -> FloatArray:
-    """Return the half-width [...] of the interval of the mean of `values` [n, ...].
-
-    It is the empirical Bernstein bound; the values lie in an interval of this `width`.
-    """
+    """Return the half-width of the empirical Bernstein interval of a mean of `values` [n, ...]."""
     count = len(values)
     spread = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log_odds / count)
     half: FloatArray = spread + 7.0 * width * log_odds / (3.0 * (count - 1)) + ROUNDING

@@ -13,33 +13,22 @@ are conditional on there being none, since nobody is inside a wall; their means 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Transition
 from homeward.beliefs.protocol import BoundedMoves, Selective, UncertainPlaces
-from homeward.checking.draws import entries_of, fingerprint
-from homeward.checking.offences import ROUNDING, slack
+from homeward.checking.draws import Drawn, entries_of, fingerprint
+from homeward.checking.offences import ROUNDING, Findings, slack
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidInputError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray
-    from homeward.checking.draws import Drawn
-    from homeward.checking.offences import Findings
-    from homeward.models import Model
-
-MIXING_TOLERANCE = 1e-7
-"""Largest difference between the prior mean and the mixed posterior means."""
-
-MIN_PREDICTED = 400
-"""Least number of predicted observations; it is the number of drawn worlds if that is more."""
-
-MAX_PAIRS = 12
-"""Largest number of state-actions whose updates are checked: those with the most doubt."""
+MIXING_TOLERANCE = 1e-7  # largest difference between the prior mean and the mixed posterior means
+MIN_PREDICTED = 400  # least number of predictions; the number of drawn worlds if that is more
+MAX_PAIRS = 12  # most state-actions whose updates are checked: the most doubtful ones
 
 
 def check_updates(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,6 @@ from homeward.arrays import index
 from homeward.beliefs.observations import Transition, Visit
 from homeward.checking.offences import CheckReport, Findings
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def check_world(

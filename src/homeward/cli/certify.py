@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path  # noqa: TC003  (Typer reads it)
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +15,6 @@ from homeward.cli.show import print_table, progress_bar, say, say_json
 from homeward.words import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.certificates import Certificate
     from homeward.runs.verification import RecordedPlan
 
@@ -43,8 +42,7 @@ def certify(
     method: Annotated[
         str | None,
         typer.Option(
-            help="exact, sampling, arithmetic, or all methods that apply.",
-            show_default="all",
+            help="exact, sampling, arithmetic, or all methods that apply.", show_default="all"
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,

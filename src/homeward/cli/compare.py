@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Workers, find_modules_here
+from homeward.cli.options import Json, Scheduler, Workers
 from homeward.cli.run import KindGroup
 from homeward.words import AGENTS, ENDS, PROMISES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STUDY, RUNS, SUMMARY, FIGURE = "compare.sqlite", "runs.csv", "agents.csv", "compare.png"
 """Files of a comparison in its folder."""
@@ -139,10 +137,7 @@ def rounded(value: float) -> str:
 class CompareGroup(KindGroup):
     """The kinds as commands that compare agents."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a kind, given its name or module:name."""
-        find_modules_here()
-        return compare_command(cmd_name)
+    make = staticmethod(compare_command)
 
 
 ABOUT = (
@@ -156,6 +151,7 @@ ABOUT = (
 
 app = typer.Typer(
     cls=CompareGroup,
+    callback=lambda: None,  # makes it a group, although it has no fixed subcommand
     no_args_is_help=True,
     help="Compare agents in the same worlds: who learns most, and who gets home.\n\n"
     f"{ABOUT}\n\n"
@@ -167,8 +163,3 @@ app = typer.Typer(
     "--seeds 20 --steps 300 --out results\n\n"
     "Agents:\n\n" + "\n\n".join(f"{name}: {about}." for name, about in AGENTS.items()),
 )
-
-
-@app.callback()
-def kinds() -> None:
-    """Make the app a group, although it has no fixed subcommand."""

@@ -11,24 +11,17 @@ from __future__ import annotations
 import atexit
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from types import FrameType
-
-STOPPED = 130
-"""Exit code after Ctrl-C."""
-
+STOPPED = 130  # exit code after Ctrl-C
 T = TypeVar("T")
 
 
 class Handler:
-    """Handler of SIGINT: raises KeyboardInterrupt, or only takes note while `waiting`.
-
-    A second Ctrl-C raises also while `waiting`.
-    """
+    """SIGINT handler: raises KeyboardInterrupt; while `waiting` it takes note of the first one."""
 
     def __init__(self) -> None:
         self.pressed = False

@@ -5,21 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from homeward.cli.options import Json, find_modules_here
+from homeward.cli.run import KindGroup
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import promise_left, report_taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.missions import Mission
 
 GEOJSON, GPX, POINTS = "way_home.geojson", "way_home.gpx", "points.csv"
@@ -71,17 +70,14 @@ def start_command(name: str) -> Any:
     )
     why = "is of a simulated world only; in a mission the vehicle reports what happens"
     return make_command(
-        start,
-        kind.config,
-        name,
-        summary=summary,
-        without=vehicle.unused_keys,
-        why_without=why,
+        start, kind.config, name, summary=summary, without=vehicle.unused_keys, why_without=why
     )
 
 
-class MissionGroup(TyperGroup):
+class MissionGroup(KindGroup):
     """The kinds that have missions, as commands."""
+
+    make = staticmethod(start_command)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the kinds that have missions."""
@@ -89,24 +85,14 @@ class MissionGroup(TyperGroup):
 
         return [name for name in kind_names() if find_kind(name).vehicle is not None]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a kind, given its name or module:name."""
-        find_modules_here()
-        return start_command(cmd_name)
-
 
 starting = typer.Typer(
     cls=MissionGroup,
+    callback=lambda: None,  # makes it a group, although it has no fixed subcommand
     no_args_is_help=True,
     help="Start a mission of a kind in a new folder.\n\n"
     "Example: homeward mission start rover missions/valley --terrain DTM.tif --cell 5 --climb 15",
 )
-
-
-@starting.callback()
-def kinds() -> None:
-    """Make the app a group, although it has no fixed subcommand."""
-
 
 app.add_typer(starting, name="start")
 
@@ -123,23 +109,20 @@ def observe(
         ),
     ] = None,
     position: Annotated[
-        str | None,
-        typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now."),
+        str | None, typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now.")
     ] = None,
     tried: Annotated[
         str | None, typer.Option(metavar="MOVE", help="The move that it tried, such as NE.")
     ] = None,
     moved: Annotated[
-        bool,
-        typer.Option("--moved", help="It came there by other means than one move on the map."),
+        bool, typer.Option("--moved", help="It came there by other means than one move on the map.")
     ] = False,
     used: Annotated[
         list[float] | None,
         typer.Option(help="With --moved: what it used of each limit (--distance, --energy)."),
     ] = None,
     sure: Annotated[
-        bool,
-        typer.Option("--sure", help="Take heights that are far from what is believed."),
+        bool, typer.Option("--sure", help="Take heights that are far from what is believed.")
     ] = False,
     name: Annotated[
         str | None, typer.Option("--id", help="Id of the report: sent again, it counts once.")

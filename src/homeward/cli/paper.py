@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent, wrap
@@ -16,14 +17,11 @@ from homeward.cli.safemdp import safemdp
 from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.paper.counterexamples import Row
     from homeward.paper.formulas import Formula
 
 DRAWN_AT = 0.99
-MIN_TABLE_COLUMNS = 120
-"""Minimum terminal width, in columns, of a table with sentences."""
+MIN_TABLE_COLUMNS = 120  # minimum terminal width, in columns, of a table with sentences
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
 for command in (coverage, levels, mars, safemdp, timing, toytext):
@@ -63,10 +61,7 @@ def criteria(
 
 
 @app.command()
-def counterexamples(
-    out: Figure = Path("counterexamples.png"),
-    as_json: Json = False,
-) -> None:
+def counterexamples(out: Figure = Path("counterexamples.png"), as_json: Json = False) -> None:
     """Show why simpler definitions of safety fail, on three small worlds.
 
     Each example of the paper's section 3.3 has an unsafe policy that a simpler
@@ -124,10 +119,7 @@ def _print_stories(rows: Sequence[Row]) -> None:
 
 
 @app.command()
-def examples(
-    out: Figure = Path("examples.png"),
-    as_json: Json = False,
-) -> None:
+def examples(out: Figure = Path("examples.png"), as_json: Json = False) -> None:
     """Explore three grid worlds, safely and unsafely: reproduce the paper's figure of examples.
 
     The explorer sees a height only from a neighbouring square. It can climb one

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from homeward.cli.interrupts import stop_between
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from homeward.planning.explorer import Step
     from homeward.runs import Run
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from homeward.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 COMMANDS = {
     ("grid",): "homeward run grid",
@@ -31,8 +28,7 @@ OPTIONS = {
     ("paper", "toytext"): {"--jobs": "--workers"},
     ("paper", "mars"): {"--grounds": "--terrains"},
 }
-LAB = ("check", "bench")
-"""Commands that are now in the repository, not in the package."""
+LAB = ("check", "bench")  # commands that are now in the repository, not in the package
 
 
 def check_retired(words: Sequence[str]) -> None:

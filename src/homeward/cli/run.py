@@ -26,10 +26,7 @@ def run_command(name: str) -> Any:
     kind = find_kind(name)
 
     def run(
-        settings: dict[str, Any],
-        out: Out = None,
-        config: ConfigFile = None,
-        as_json: Json = False,
+        settings: dict[str, Any], out: Out = None, config: ConfigFile = None, as_json: Json = False
     ) -> None:
         given = Settings(name, kind.config, settings, config)
         run_and_report(kind, given, out, stem=kind.name, as_json=as_json)
@@ -49,6 +46,8 @@ def run_command(name: str) -> Any:
 class KindGroup(TyperGroup):
     """The kinds as commands; a kind is imported only when its command is needed."""
 
+    make = staticmethod(run_command)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all kinds."""
         from homeward.runs.kind import kind_names
@@ -58,18 +57,14 @@ class KindGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of a kind, given its name or module:name."""
         find_modules_here()
-        return run_command(cmd_name)
+        return self.make(cmd_name)
 
 
 app = typer.Typer(
     cls=KindGroup,
+    callback=lambda: None,  # makes it a group, although it has no fixed subcommand
     no_args_is_help=True,
     help="Start or resume a run of a kind, and run it to its end.\n\n"
     "A kind is one of the commands below, or module:name of a Kind of your own. Each kind has its "
     "own options.\n\nExample: homeward run grid --size 8 --seed 3 --out runs/one",
 )
-
-
-@app.callback()
-def kinds() -> None:
-    """Make the app a group, although it has no fixed subcommand."""

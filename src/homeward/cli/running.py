@@ -23,19 +23,13 @@ if TYPE_CHECKING:
     from homeward.runs.config import Config
     from homeward.runs.kind import Kind
 
-RUNS = Path("runs")
-"""Default folder of runs."""
-
+RUNS = Path("runs")  # default folder of runs
 PICTURE, FILM = "map.png", "film"
-SUMMARY = "summary.json"
-"""File with the results of a finished run, if its kind writes one."""
-
+SUMMARY = "summary.json"  # file with the results of a finished run, if its kind writes one
 RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
 """Files of the record."""
 
-CHANGEABLE = ("limit", "film")
-"""Keys that may change when a run is resumed."""
-
+CHANGEABLE = ("limit", "film")  # keys that may change when a run is resumed
 AMOUNTS = {
     "seen": "{:.0%} of the squares seen",
     "reached": "{:.0%} of all squares that can be seen safely",
@@ -302,10 +296,7 @@ def _text(value: Any) -> str:
 
 
 def new_limit(run: Run, limit: int | None) -> int | None:
-    """Return the new step limit, or None to keep the limit of the run.
-
-    Raise if an unfinished run has already taken more steps.
-    """
+    """Return the new step limit, None to keep the run's; raise if more steps were taken."""
     from homeward.runs import RunStatus
 
     own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +16,6 @@ from homeward.errors import InvalidInputError
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from homeward.kinds.promises import Promise
     from homeward.runs import Run
 
@@ -27,8 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-MAX_LINE_LETTERS = 160
-"""Maximum number of characters shown of a key and its value."""
+MAX_LINE_LETTERS = 160  # maximum number of characters shown of a key and its value
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 
@@ -102,13 +100,9 @@ def show_run(
 @app.command()
 def resume(
     directory: Directory,
-    steps: Annotated[
-        int | None,
-        typer.Option(help="New maximum number of steps.", min=0),
-    ] = None,
+    steps: Annotated[int | None, typer.Option(help="New maximum number of steps.", min=0)] = None,
     other_versions: Annotated[
-        bool,
-        typer.Option("--other-versions", help="Resume even if versions of packages changed."),
+        bool, typer.Option("--other-versions", help="Resume even if versions of packages changed.")
     ] = False,
     as_json: Json = False,
 ) -> None:

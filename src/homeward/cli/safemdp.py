@@ -46,7 +46,7 @@ def safemdp(
 
     Example: homeward paper safemdp --map mars.npy --starts 2
     """
-    from homeward.paper.figures.safemdp import draw_safemdp
+    from homeward.paper.figures.studies import draw_safemdp
     from homeward.paper.safemdp import METHODS, RUN_LEVEL, by_start, summary
     from homeward.paper.safemdp_task import MEASUREMENTS, START, read_ground, starts_of
     from homeward.studies import define

@@ -11,21 +11,17 @@ import inspect
 import json
 import tomllib
 import types
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.config import Config, Option, checked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic.fields import FieldInfo
-
-OPTION_NAMES = {"limit": "steps"}
-"""Names of options that differ from their keys, for all kinds."""
+OPTION_NAMES = {"limit": "steps"}  # names of options that differ from their keys, for all kinds
 
 ConfigFile = Annotated[
     Path | None,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from matplotlib.figure import Figure
     from rich.console import Console
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from pathlib import Path  # noqa: TC003  (Typer reads it)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer

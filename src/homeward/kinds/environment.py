@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.arrays import index
 from homeward.errors import InvalidProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 Observation: TypeAlias = dict[str, Any]
 
@@ -82,10 +79,7 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def coloured_text(letters: Sequence[Sequence[str]], colours: Any, state: int) -> str:
-    """Return a map as terminal text: one letter per cell on its colour, @ at `state`.
-
-    `letters` is [R, C] and `colours` [R, C, 3].
-    """
+    """Return terminal text with `letters` [R, C] on `colours` [R, C, 3], and @ at `state`."""
     lines = []
     for row, line in enumerate(letters):
         cells = []

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import BoolArray
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.files import read_json
 from homeward.kinds.promises import ASKED, SafeConfig, states_of
 from homeward.kinds.reachability import can_reach_start
+from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import floored
 from homeward.runs.config import is_asked
+from homeward.runs.kind import Ended, Setup
+from homeward.runs.log import Record
 from homeward.solvers import Status
 from homeward.solvers.reach import reached
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import BoolArray
-    from homeward.models import Moves
-    from homeward.runs.kind import Ended, Setup
-    from homeward.runs.log import Record
-
-FACTS = "summary.json"
-"""File with the facts of a finished run."""
+FACTS = "summary.json"  # file with the facts of a finished run
 
 
 def describe_bounds(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:

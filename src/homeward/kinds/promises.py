@@ -7,26 +7,29 @@ step. Keys that are not set are not recorded.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from homeward.agents.catalogue import find_agent
 from homeward.agents.setup import ActingAgent, PlanningAgent
+from homeward.arrays import BoolArray
 from homeward.bonuses import NearBayesian, RMax
 from homeward.errors import InvalidInputError
 from homeward.runs.config import STEPS, Config, Named, Option, is_asked
-from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import (
+    Allowance,
+    Criterion,
+    Home,
+    ReturnBefore,
+    ReturnHome,
+    ReturnWithin,
+    StayInside,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.safety import Allowance, Criterion, Home
-
-Algorithm = Literal["rate", "paper"]
-"""Most gain per step with one level for the whole run, or the paper's Algorithm 1."""
+Algorithm = Literal["rate", "paper"]  # one level for the whole run, or the paper's Algorithm 1
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -78,8 +81,40 @@ class Promise(NamedTuple):
         return f"“{self.name}” at {self.level:g}"
 
 
+class AgentConfig(Config):
+    """A configuration that names its agent by `agent`, or by `explorer` and `algorithm`."""
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible.
+
+        So a run has the same record whichever keys name its agent.
+        """
+        if not isinstance(values.get("agent"), str):
+            return values
+        agent, fields = find_agent(values["agent"]), cls.model_fields
+        keys = [key for key in ("explorer", "algorithm") if key in fields]
+        implied = {"algorithm": "paper" if agent.paper else "rate"}
+        for key in keys:
+            default = fields[key].default
+            if values.get(key, default) not in (default, implied.get(key)):
+                raise InvalidInputError(f"agent and {key} exclude each other: choose one")
+        for choice in product(*(get_args(fields[key].annotation) for key in keys)):
+            found = dict(zip(keys, choice, strict=True))
+            if meant_by(**found) == agent:
+                return {k: v for k, v in values.items() if k != "agent"} | found
+        return {**values, **implied}
+
+    def explores_with(self) -> PlanningAgent | ActingAgent:
+        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
+        if self.agent is not None:
+            return find_agent(self.agent)
+        named = getattr(self, "algorithm", "rate"), getattr(self, "explorer", "safe")
+        return meant_by(*named)
+
+
 # fmt: off
-class SafeConfig(Config):
+class SafeConfig(AgentConfig):
     """Keys of the safety criteria; a kind with an area to keep in adds `keep_in`."""
 
     unset_keys: ClassVar = ("agent", *ASKED)
@@ -115,11 +150,6 @@ class SafeConfig(Config):
         Option(form="STEPS", unset="at any step")] = None
 
     # fmt: on
-    @classmethod
-    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with `agent` replaced by `explorer` and `algorithm`, if possible."""
-        return spelled(cls, values)
-
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
@@ -127,10 +157,6 @@ class SafeConfig(Config):
         if fault is not None:
             raise ValueError(fault)
         return self
-
-    def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
-        return agent_of(self)
 
     def has_no_criterion(self) -> bool:
         """Return whether the agent keeps no safety criterion."""
@@ -192,37 +218,9 @@ EXPLORERS: dict[str, dict[str, Any]] = {
 """What the key `explorer` means: the fields of its `PlanningAgent`."""
 
 
-def agent_of(config: Any) -> PlanningAgent | ActingAgent:
-    """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
-    if config.agent is not None:
-        return find_agent(config.agent)
-    return meant_by(config.algorithm, getattr(config, "explorer", "safe"))
-
-
 def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
     """Return the agent for values of the keys `algorithm` and `explorer`."""
     return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
-
-
-def spelled(model: type[Config], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values with the key `agent` replaced by `explorer` and `algorithm`, if possible.
-
-    So a run has the same record whichever keys name its agent.
-    """
-    if not isinstance(values.get("agent"), str):
-        return values
-    agent, fields = find_agent(values["agent"]), model.model_fields
-    keys = [key for key in ("explorer", "algorithm") if key in fields]
-    implied = {"algorithm": "paper" if agent.paper else "rate"}
-    for key in keys:
-        default = fields[key].default
-        if values.get(key, default) not in (default, implied.get(key)):
-            raise InvalidInputError(f"agent and {key} exclude each other: choose one")
-    for choice in product(*(get_args(fields[key].annotation) for key in keys)):
-        found = dict(zip(keys, choice, strict=True))
-        if meant_by(**found) == agent:
-            return {k: v for k, v in values.items() if k != "agent"} | found
-    return {**values, **implied}
 
 
 def naming(info: ValidationInfo) -> Named:
@@ -238,10 +236,7 @@ def check_keys(
     explicit: Collection[str],
     named: Named,
 ) -> None:
-    """Raise if `keys` contradict each other, or if a given key has no effect.
-
-    A key is given if it is in `explicit` or if its value is not the default.
-    """
+    """Raise if `keys` contradict, or if one that is explicit or not default has no effect."""
     values = {name: getattr(config, name) for name in keys}
     default = {name: field.default for name, field in type(config).model_fields.items()}
     given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
@@ -314,10 +309,7 @@ def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Return the state of a cell; raise if it is off the map or in the mask `closed` [S].
-
-    `what` names the cell in the message, and `why` says why closed cells are closed.
-    """
+    """Return the state of the cell `what`; raise if off the map, or `closed` [S] by `why`."""
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(

@@ -8,10 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from homeward.arrays import frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Moves
 
 
@@ -31,10 +30,7 @@ def can_reach_start(moves: Moves, start: int) -> BoolArray:
 
 
 def away_from_middle(shape: tuple[int, int], size: tuple[float, float]) -> FloatArray:
-    """Return the distance [S] of each cell from the middle of the map, in m.
-
-    `size` is the height and width of a cell in m.
-    """
+    """Return the distance [S] of each cell from the middle of the map, in m as `size` is."""
     row, column = np.indices(shape).reshape(2, -1)
     down, across = row - (shape[0] - 1) / 2, column - (shape[1] - 1) / 2
     away: FloatArray = np.hypot(size[0] * down, size[1] * across)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidInputError
 from homeward.missions.reports import Fault, ReportError
 from homeward.models import Moves
 from homeward.planning.explorer import End
-from homeward.planning.remote import held_ways
+from homeward.planning.remote import HeldWay, held_ways
 from homeward.replay import Replay
+from homeward.runs.config import Config
+from homeward.runs.kind import Kind
+from homeward.runs.run import Run
+from homeward.runs.vehicle import Vehicle
 from homeward.words import why_ended
-
-if TYPE_CHECKING:
-    from homeward.planning.remote import HeldWay
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind
-    from homeward.runs.run import Run
-    from homeward.runs.vehicle import Vehicle
 
 
 def describe_place(vehicle: Vehicle, state: int) -> list[int] | str:

@@ -9,9 +9,11 @@ answer until the next report, in any process.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.beliefs import Transition
 from homeward.errors import HomewardError, InvalidFileError
@@ -26,6 +28,9 @@ from homeward.missions.reports import (
     read_reports,
 )
 from homeward.models import Moves
+from homeward.planning.remote import RemoteExplorer
+from homeward.runs.config import Config
+from homeward.runs.kind import Kind
 from homeward.runs.lock import locked
 from homeward.runs.log import (
     LOOK,
@@ -34,6 +39,7 @@ from homeward.runs.log import (
     OWN,
     Log,
     LogFollower,
+    Record,
     Stopwatch,
     from_line,
     to_line,
@@ -42,16 +48,7 @@ from homeward.runs.manifest import MISSION_FORMAT, RunStatus, Session, now, vers
 from homeward.runs.observation_codec import encode
 from homeward.runs.reporting import VehicleEvent, remote_explorer, retrace, take
 from homeward.runs.run import FIRST_LOOK, LOCK, MANIFEST, STEPS, TIMES, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from homeward.planning.remote import RemoteExplorer
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind
-    from homeward.runs.log import Record
-    from homeward.runs.vehicle import Vehicle
+from homeward.runs.vehicle import Vehicle
 
 
 class NewRecords(LogFollower):
@@ -407,8 +404,6 @@ class Mission:
 
     def _know(self, note: Mapping[str, Any] | None, step: int) -> None:
         """Remember a report, to notice its repetition."""
-        from datetime import datetime
-
         note = note or {}
         digest = str(note.get("digest"))
         self._last = digest, step

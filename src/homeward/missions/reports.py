@@ -17,21 +17,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.files import refusing
-from homeward.runs.vehicle import need
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from homeward.runs.vehicle import Vehicle
+from homeward.runs.vehicle import Vehicle, need
 
 MAX_ID_LETTERS = 200
 SHARED_KEYS = ("id", "time", "position", "tried", "moved", "used")

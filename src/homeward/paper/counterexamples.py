@@ -20,28 +20,21 @@ It holds for a recall in B, and if each world has its own pair of policies; the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
-
-HOME = np.array([0])
-"""Home [1]: the first state, in which the explorer starts."""
-
+HOME = np.array([0])  # home [1]: the first state, in which the explorer starts
 DISCOUNTS = (0.99, 0.999)
 
 
@@ -218,10 +211,7 @@ def taking(story: Story, choices: Mapping[str, str]) -> list[IntArray]:
 
 
 def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the safety, by the paper's definition, of the best policy [S] in `ways`.
-
-    It is the mean probability of getting home with one return policy for all worlds.
-    """
+    """Return the mean probability of getting home of the best policy, with one way back for all."""
     worlds = [dense_transitions(world) for world in belief.worlds]
 
     def came_home(way: IntArray, back: IntArray) -> float:

@@ -11,42 +11,30 @@ that a clairvoyant explorer could see without ever losing its way back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.kinds.grid.world import HeightGridWorld
-
-WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}
-"""Number of worlds of each size in the paper."""
-
+WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}  # number of worlds of each size in the paper
 WALLS = (0.2, 0.4, 0.6)
-EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")
-"""The paper's explorers."""
-
-CORRECTION = {"safe": "general", "rate": "moves"}
-"""Correction of the explorers that have a level, in the comparison with the paper."""
-
+EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")  # the paper's explorers
+CORRECTION = {"safe": "general", "rate": "moves"}  # of the explorers with a level, as in the paper
 LEVELS = (1.0, 0.95, 0.9, 0.8)
 VARIANTS = (("safe", "general"), ("safe", "moves"), ("rate", "moves"))
 """Explorers and corrections that run at all `LEVELS`."""
 
-OTHER_SIZE, OTHER_WORLDS = 10, 200
-"""Size and number of the worlds for `VARIANTS`."""
-
-KEY = ("size", "walls", "explorer", "delta", "correction")
-"""Keys of a cell, which is one combination of settings in the study."""
+OTHER_SIZE, OTHER_WORLDS = 10, 200  # size and number of the worlds for `VARIANTS`
+KEY = ("size", "walls", "explorer", "delta", "correction")  # keys of a cell of the study
 
 
 def config_of(cell: dict[str, Any], seed: int) -> GridConfig:

@@ -7,24 +7,20 @@ numbers, and the tests compare them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import engine_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.plan import Plan
-    from homeward.safety import Criterion
 
 Side: TypeAlias = Literal["left", "right", "above"]
 Policies: TypeAlias = "Mapping[str, tuple[IntArray, Side]]"

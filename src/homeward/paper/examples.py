@@ -11,13 +11,15 @@ uncovers no more; the planner takes the first of equal actions, East.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.beliefs.categorical_heights import LEVELS
 from homeward.beliefs.corrections import Correction
 from homeward.kinds.grid.figure import Panel
 from homeward.kinds.grid.maps import HeightMap
 from homeward.paper.tours import (
+    Parting,
+    Tour,
     bearing_of,
     compass,
     doubt_of,
@@ -30,12 +32,7 @@ from homeward.paper.tours import (
     way_back,
 )
 
-if TYPE_CHECKING:
-    from homeward.paper.tours import Parting, Tour
-
-MIN_WORTH_RATIO = 2.0
-"""Smallest ratio of exploration values that counts as "much higher"."""
-
+MIN_WORTH_RATIO = 2.0  # smallest ratio of exploration values that counts as "much higher"
 PIT = HeightMap.from_text("""
     5523222
     15553d4

@@ -17,21 +17,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidBeliefError, InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
-START, HOME = 0, 1
-"""The states S and D; the literal i of clause c (both from 0) is state 2 + 3c + i."""
-
+START, HOME = 0, 1  # states S and D; literal i of clause c (both from 0) is state 2 + 3c + i
 ACTIONS = ("first", "second", "third", "stay")
 STAY = 3
 MAX_VARIABLES = 16
@@ -74,10 +69,7 @@ def random_formula(variables: int, clauses: int, rng: np.random.Generator) -> Fo
 
 
 def belief_from(formula: Formula) -> FiniteBelief:
-    """Return the belief of a formula: 2ⁿ equally likely `Moves` worlds with 2 + 3m states.
-
-    World i makes variable k true iff bit k−1 of i is set.
-    """
+    """Return 2ⁿ equally likely worlds with 2 + 3m states; in world i, bit k − 1 is variable k."""
     if formula.variables > MAX_VARIABLES:
         raise InvalidBeliefError(
             f"{formula.name}: {formula.variables} variables make 2^{formula.variables} worlds; "

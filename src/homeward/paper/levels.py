@@ -11,42 +11,33 @@ above the upper limit of the fraction.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
+from homeward.kinds.rover.world import Rover
 from homeward.paper.mars import RING, clairvoyant
+from homeward.planning.explorer import Loop, Step
+from homeward.planning.held import Held
 from homeward.runs.config import checked
 from homeward.studies.study import combine
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeAlias
-
-    from homeward.arrays import IntArray
-    from homeward.kinds.rover.world import Rover
-    from homeward.planning.explorer import Loop, Step
-    from homeward.planning.held import Held
-
-    Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
+Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-4, 1e-2)
-ROWS, COLUMNS = 160, 240
-"""Size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m."""
-
-LIMIT = 200
-"""Maximum number of steps of a run."""
-
-FLOOR_NATS = 0.5
-"""A run ends below this gain in nats per step; a second visit of a cell gains more."""
+ROWS, COLUMNS = 160, 240  # size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m
+LIMIT = 200  # maximum number of steps of a run
+FLOOR_NATS = 0.5  # a run ends below this gain in nats per step; a second visit of a cell gains more
 
 
 def cells_of(limit: int = LIMIT) -> list[dict[str, Any]]:

@@ -15,44 +15,32 @@ rover have a closed form.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, digest_of, make
-from homeward.planning.explorer import End
+from homeward.kinds.rover.world import Rover
+from homeward.planning.explorer import End, Loop, Step
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.kinds.rover.figure import TerrainPanel
-    from homeward.kinds.rover.world import Rover
-    from homeward.planning.explorer import Loop, Step
 
-ROWS, COLUMNS = 1000, 2000
-"""Size of the synthetic terrain in pixels of 1 m."""
-
-RING = 29.0
-"""Range in m of a sensor that sees the eight cells of 20 m around it."""
-
-MARKS = (1000, 3000, 6000)
-"""Numbers of steps after which nats are reported."""
-
-POINTS = 60
-"""Number of points of a run's curve of nats by steps."""
-
-NEWS_NATS = 0.05
-"""Smallest gain in nats of a step that counts as news: the floor of our explorer."""
-
+ROWS, COLUMNS = 1000, 2000  # size of the synthetic terrain in pixels of 1 m
+RING = 29.0  # range in m of a sensor that sees the eight cells of 20 m around it
+MARKS = (1000, 3000, 6000)  # numbers of steps after which nats are reported
+POINTS = 60  # number of points of a run's curve of nats by steps
+NEWS_NATS = 0.05  # smallest gain in nats of a step that counts as news: the floor of our explorer
 PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("safe", 0.98): 7680.0,
     ("safe", 0.90): 12660.0,
@@ -66,8 +54,7 @@ LEVELS = (0.98, 0.90, 0.70)
 CHOICES = {"nearest": "certified-nearest", "best rate": "certified-rate"}
 """Agents of our baselines, by their names in the study."""
 
-KEY = ("algorithm", "explorer", "delta", "correction", "choice")
-"""Keys of a cell that distinguish settings."""
+KEY = ("algorithm", "explorer", "delta", "correction", "choice")  # keys that distinguish settings
 
 
 def settings_of(
@@ -114,10 +101,7 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the study's cells; on a raster, each gets the digest of the raster's cells.
-
-    So a study with a changed raster is another study, and a task raises if the raster has changed.
-    """
+    """Return the cells; on a raster with its digest, so that a changed one is another study."""
     if not cells or cells[0].get("raster") is None:
         return list(cells)
     digest = digest_of(cells_of(config_of(cells[0], 0)))

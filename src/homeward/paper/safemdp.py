@@ -32,12 +32,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.covariance import Matern, check_calibration, fit_kernel
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.heights import Heights
@@ -52,63 +54,27 @@ from homeward.paper.safemdp_task import (
     way_along,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
 METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
 
-RUN_LEVEL = 0.9
-"""Safety level δ of a whole run: its charges sum to at most 1 − δ."""
-
-CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
-"""Largest risk of a claimed move: that of two standard deviations, as in SafeMDP."""
-
-TRIP_LEVEL = 0.98
-"""Probability with which a whole round trip from the start is safe, in the stricter count."""
-
-MAX_OUTING_RISK = 0.02
-"""Largest charge of a single outing."""
-
-PRICE = 400.0
-"""Metres of standard deviation that a sure failure would have to be worth."""
-
-LEAST_DEVIATION = 0.1
-"""Standard deviation in m up to which a height is well known."""
-
-FRONTIER_REACH = 3
-"""Moves from a cell that is not well known within which measuring is worth something."""
-
-FRONTIER_EVERY = 5
-"""Measurements after which the frontier is found anew."""
-
-TRUSTED_RISK = 0.001
-"""Risk up to which a move that was charged before stays free."""
-
-ACCURACY = 1e-6
-"""Variance in m² that ours assumes of measurements, which are exact, with a fitted kernel."""
-
-FIT_NOISE = 1e-4
-"""Variance in m² of single heights that the fit of a kernel leaves unexplained."""
-
-LEAST_SLOPE = 0.45
-"""Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
-
+RUN_LEVEL = 0.9  # safety level δ of a whole run: its charges sum to at most 1 − δ
+CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))  # of a claimed move: two deviations, as in SafeMDP
+TRIP_LEVEL = 0.98  # probability that a round trip is safe, in the stricter count
+MAX_OUTING_RISK = 0.02  # largest charge of a single outing
+PRICE = 400.0  # metres of standard deviation that a sure failure would have to be worth
+LEAST_DEVIATION = 0.1  # standard deviation in m up to which a height is well known
+FRONTIER_REACH = 3  # moves from ill-known cells within which measuring is worth something
+FRONTIER_EVERY = 5  # measurements after which the frontier is found anew
+TRUSTED_RISK = 0.001  # risk up to which a move that was charged before stays free
+ACCURACY = 1e-6  # variance in m² that ours assumes of exact measurements, with a fitted kernel
+FIT_NOISE = 1e-4  # variance in m² of single heights that the fit of a kernel leaves unexplained
+LEAST_SLOPE = 0.45  # least deviation in m of a climb over 1 m: a tenth of moves are unsafe
 LEAST_ROUGHNESS = 0.0014
 """Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
 
-FIRST_LENGTH = 20.0
-"""Length scale in m until a kernel is fitted."""
-
-FIRST_FIT, FIT_GROWTH = 40, 1.6
-"""Measured cells at the first fit, and the factor to each next one."""
-
-GRID_ACTIONS = (3, 5, 7, 1)
-"""The task's actions as those of `grid_graph`."""
-
-ANY_DROP = 89.9
-"""Slope in degrees that stands for any drop."""
+FIRST_LENGTH = 20.0  # length scale in m until a kernel is fitted
+FIRST_FIT, FIT_GROWTH = 40, 1.6  # measured cells at the first fit, and the factor to each next one
+GRID_ACTIONS = (3, 5, 7, 1)  # the task's actions as those of `grid_graph`
+ANY_DROP = 89.9  # slope in degrees that stands for any drop
 
 
 class OurExplorer:
@@ -172,10 +138,7 @@ class OurExplorer:
         return self._two_way() or self._loop() or self._two_way(again=True)
 
     def _two_way(self, *, again: bool = False) -> bool:
-        """Make an outing on which each move is charged together with the move back.
-
-        With `again`, a measured cell may be measured again.
-        """
+        """Make an outing that charges each move with the move back; `again` allows known cells."""
         risk = self.risks()
         price = self._price_of(risk + reverse_of(risk, self.ground.dest))
         out, came = least_risks(self.ground.dest, price, self.state, True)
@@ -210,10 +173,7 @@ class OurExplorer:
         return True
 
     def _price_of(self, risk: FloatArray) -> FloatArray:
-        """Return the charge [S, 4] of moves with these risks; 0 if a move was charged before.
-
-        A move whose risk is above `TRUSTED_RISK` is charged again.
-        """
+        """Return the charge [S, 4] of moves: 0 if charged before, unless above `TRUSTED_RISK`."""
         return np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
 
     def _best(
@@ -316,10 +276,7 @@ def explore(
     measurements: int = MEASUREMENTS,
     delta: float = RUN_LEVEL,
 ) -> Outing:
-    """Run our explorer from a start; if `kernel` is None, it fits one to its measurements.
-
-    The run ends with its first unsafe move.
-    """
+    """Run ours until its first unsafe move; without a `kernel`, it fits one to what it measures."""
     began = time.process_time()
     run = OurExplorer(ground, start, kernel, delta)
     while run.measurements < measurements and not run.unsafe and run.step():

@@ -10,41 +10,31 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs.covariance import Matern
 from homeward.paper.safemdp_task import (
     CLAIM_LIMIT,
     MEASUREMENTS,
     UNSAFE_LIMIT,
+    Ground,
     Outing,
     shortest_way,
 )
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.paper.safemdp_task import Ground
-
-KERNEL = Matern(100.0, 14.5, 2.5)
-"""SafeMDP's kernel."""
-
+KERNEL = Matern(100.0, 14.5, 2.5)  # safeMDP's kernel
 NOISE = 0.075**2
 """Variance in m² of the measurements that SafeMDP assumes, although they are exact."""
 
 WIDTH = 2.0
 """Standard deviations from a climb's mean to the ends of its interval."""
 
-LIPSCHITZ = 0.2
-"""SafeMDP's Lipschitz constant: largest change of an action's climb per metre."""
-
-REFRESH_DISTANCE = 25
-"""Manhattan distance from the last measured cells up to which intervals are computed again."""
-
-FIRST_REPEATS = 5
-"""How often the moves from the start are measured at first, both ends of each."""
+LIPSCHITZ = 0.2  # safeMDP's Lipschitz constant: largest change of an action's climb per metre
+REFRESH_DISTANCE = 25  # Manhattan distance from new cells at which intervals are computed
+FIRST_REPEATS = 5  # how often the moves from the start are measured at first, both ends of each
 
 
 class Intervals:
@@ -93,11 +83,7 @@ class Intervals:
 
 
 def explore_as_peer(
-    ground: Ground,
-    start: int,
-    *,
-    measurements: int = MEASUREMENTS,
-    expanders: bool = True,
+    ground: Ground, start: int, *, measurements: int = MEASUREMENTS, expanders: bool = True
 ) -> Outing:
     """Run SafeMDP from a start; without expanders it measures the widest interval of all."""
     began = time.process_time()

@@ -16,36 +16,22 @@ import heapq
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from homeward.arrays import frozen, numbers
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 """Rows down and columns right of each action."""
 
-CLAIM_LIMIT = math.tan(math.radians(25.0))
-"""Largest rise in m of a move that SafeMDP calls safe."""
-
-UNSAFE_LIMIT = math.tan(math.radians(30.0))
-"""Rise in m beyond which a move that was taken counts as unsafe."""
-
-MARGIN = 0.15
-"""How much less, in m, the moves of T climb than `CLAIM_LIMIT`."""
-
-START = (60, 61)
-"""Row and column of SafeMDP's start."""
-
-MEASUREMENTS = 525
-"""Measurements of a run."""
+CLAIM_LIMIT = math.tan(math.radians(25.0))  # largest rise in m of a move that SafeMDP calls safe
+UNSAFE_LIMIT = math.tan(math.radians(30.0))  # rise in m beyond which a move counts as unsafe
+MARGIN = 0.15  # how much less, in m, the moves of T climb than `CLAIM_LIMIT`
+START = (60, 61)  # row and column of SafeMDP's start
+MEASUREMENTS = 525  # measurements of a run
 
 
 @njit(cache=True)
@@ -192,10 +178,7 @@ class Ground:
         return np.array([start, *(self.dest[start, a] for a in near)]), moves
 
     def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return the masks of states [S] and moves [S, 4] on round trips from `first` states.
-
-        A round trip uses only `allowed` [S, 4] moves.
-        """
+        """Return the masks of states [S] and `allowed` moves [S, 4] on round trips from `first`."""
         both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
         states: BoolArray = both[0] & both[1]
         inside = self.dest >= 0
@@ -212,44 +195,25 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How much of T was claimed.
+    """How much of T was claimed."""
 
-    Attributes
-    ----------
-    coverage : Claimed fraction of T
-    entries : Size of T, states and moves
-    false_claims : Claimed moves that are unsafe
-    """
-
-    coverage: float
-    entries: int
-    false_claims: int
+    coverage: float  # claimed fraction of T
+    entries: int  # size of T, states and moves
+    false_claims: int  # claimed moves that are unsafe
 
 
 @dataclass(frozen=True, slots=True)
 class Outing:
-    """The result of a run.
+    """The result of a run; SafeMDP has no `risk` and no `round_trips`."""
 
-    Attributes
-    ----------
-    coverage : Claimed fraction of T
-    unsafe : Moves taken that climb more than `UNSAFE_LIMIT`
-    false_claims : Claimed moves that are unsafe
-    taken : Measurements taken
-    moves : Moves taken
-    risk : Sum of the charged probabilities that a move is unsafe; None for SafeMDP
-    round_trips : Fraction of T on round trips that are safe at a level; None for SafeMDP
-    seconds : Processor time in s
-    """
-
-    coverage: float
-    unsafe: int
-    false_claims: int
-    taken: int
-    moves: int
-    risk: float | None
-    round_trips: float | None
-    seconds: float
+    coverage: float  # claimed fraction of T
+    unsafe: int  # moves taken that climb more than `UNSAFE_LIMIT`
+    false_claims: int  # claimed moves that are unsafe
+    taken: int  # measurements taken
+    moves: int  # moves taken
+    risk: float | None  # sum of the charged probabilities that a move is unsafe
+    round_trips: float | None  # fraction of T on round trips that are safe at a level
+    seconds: float  # processor time
 
 
 def read_ground(file: ArrayLike | str) -> Ground:

@@ -11,26 +11,20 @@ first. The probability never increases along a path, so the first path that reac
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidBeliefError
 from homeward.extras import need
 from homeward.models import Moves
 from homeward.paper.formulas import HOME, START, Formula, belief_from, random_formula
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs import FiniteBelief
-
-CLAUSES_PER_VARIABLE = 4.26
-"""Ratio at which random formulas change from mostly satisfiable to mostly unsatisfiable."""
-
+CLAUSES_PER_VARIABLE = 4.26  # the ratio at which half of random formulas are satisfiable
 SIZES = (6, 7, 8, 9, 10, 11)
 SOLVER = "cadical153"
 
@@ -78,10 +72,7 @@ def ask_solver(formula: Formula) -> bool:
 def try_formulas(
     number: int, rng: np.random.Generator, variables: int | None = None
 ) -> Iterator[tuple[Formula, bool, bool]]:
-    """Yield random formulas at the threshold ratio, with our verdict and that of a SAT solver.
-
-    The number of variables is drawn from `SIZES` if `variables` is None.
-    """
+    """Yield random formulas of `SIZES` or `variables`, our verdict and a SAT solver's."""
     for _ in range(number):
         size = int(rng.choice(SIZES)) if variables is None else variables
         formula = random_formula(size, round(CLAUSES_PER_VARIABLE * size), rng)

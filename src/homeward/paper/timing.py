@@ -8,17 +8,15 @@ the whole map, as in the paper, so every step changes the whole belief.
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.kinds.rover.kind import make
+from homeward.kinds.rover.world import Rover
 from homeward.paper.mars import config_of, name_of, settings_of
+from homeward.runs.kind import Setup
 from homeward.studies.work import play
-
-if TYPE_CHECKING:
-    from homeward.kinds.rover.world import Rover
-    from homeward.runs.kind import Setup
 
 PAPER = {
     "safe at .98": (5.86, 1.47),
@@ -29,8 +27,7 @@ PAPER = {
 }
 """The paper's seconds per step, mean and standard deviation, in its order."""
 
-MAP = (50, 100)
-"""Rows and columns of the paper's map."""
+MAP = (50, 100)  # rows and columns of the paper's map
 
 
 def time_settings(

@@ -7,38 +7,31 @@ criterion; the careful explorer has one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.agents.setup import PAPER, Setup
+from homeward.arrays import BoolArray
 from homeward.beliefs.categorical_heights import LEVELS, WALL
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.plan import Verdict
+from homeward.planning.explorer import End, Step
+from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
 from homeward.studies.work import play
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.planning.explorer import End, Step
-    from homeward.planning.plan import Plan
-
 DISCOUNT = 0.99
-MAX_STEPS = 200
-"""Largest number of steps of an exploration; all examples of the paper need fewer."""
-
-DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
-"""The safety levels that `try_levels` tries."""
+MAX_STEPS = 200  # largest number of steps of an exploration; all examples of the paper need fewer
+DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)  # safety levels of `try_levels`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,10 +132,7 @@ def try_levels(
 
 
 def part(careful: Tour, bold: Tour) -> Parting:
-    """Return the first move of the bold explorer that the careful one did not make.
-
-    Raise if there is no such move.
-    """
+    """Return the first move of the bold explorer that the careful one did not make, or raise."""
     for steps, (plan, other) in enumerate(zip(careful.plans, bold.plans, strict=False)):
         if plan.action == other.action:
             continue

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -22,33 +22,29 @@ from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
-from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
-from homeward.models import SparseMDP
+from homeward.kinds.tabular.world import (
+    WAIT,
+    Name,
+    Prior,
+    TileMap,
+    ToyTextWorld,
+    tile_belief,
+    tile_map,
+)
+from homeward.models import Model, SparseMDP
 from homeward.planning.adaptive import set_of
-from homeward.planning.explorer import Explorer
+from homeward.planning.explorer import End, Explorer, Loop
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
 from homeward.studies.work import play
 
-if TYPE_CHECKING:
-    from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld
-    from homeward.models import Model
-    from homeward.planning.explorer import End, Loop
-
 DISCOUNT = 0.99
 
-MAX_RETURN_STEPS = 10_000
-"""Largest number of steps of a return at the end of a run."""
-
-TAXI_START = 129
-"""State in which a taxi starts: at 1,1, with a passenger at a corner and another as destination."""
-
-SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)
-"""Prior counts as after about fifty trials on firm ground that all went ahead."""
-
-KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
-"""Prior counts as after long trials on ice: ahead, left and right equally often, back rarely."""
+MAX_RETURN_STEPS = 10_000  # largest number of steps of a return at the end of a run
+TAXI_START = 129  # the taxi is at 1,1, the passenger at a corner, bound for another
+SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)  # as after fifty trials that all went ahead
+KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)  # as after long trials on ice
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ With more than `MAX_WORLDS` worlds there could be too many sets: then one policy
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,30 +27,18 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import spsolve
 
-from homeward.arrays import frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.solvers import GIVE_UP
 from homeward.solvers.folding import missing_mass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
 
-MAX_WORLDS = 6
-"""Largest number of worlds for which a way home adapts: it may have 2**MAX_WORLDS − 1 policies."""
-
-HASTE = 1e-4
-"""Relative loss of value per step when a way home is chosen; its evaluation knows no such loss."""
-
-MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10
-"""Limits of value iteration when a way home is chosen."""
-
-MAX_DENSE = 10_000
-"""Largest number of entries of a full matrix whose sweeps are faster than sparse ones."""
-
-LEAST_LINK = 2.0**-53
-"""Transitions less likely than this can't be told from 0 by a linear solve, and are ignored."""
+MAX_WORLDS = 6  # most worlds for which a way home adapts: it may have 2**n − 1 policies
+HASTE = 1e-4  # loss of value per step when a way home is chosen, not when it is evaluated
+MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10  # limits of value iteration when a way home is chosen
+MAX_DENSE = 10_000  # most entries of a full matrix whose sweeps are faster than sparse ones
+LEAST_LINK = 2.0**-53  # less likely transitions can't be told from 0 by a linear solve
 
 
 def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> IntArray:
@@ -80,20 +69,12 @@ def set_of(belief: FiniteBelief) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdaptiveWay:
-    """A way home that was evaluated.
+    """A way home that was evaluated."""
 
-    Attributes
-    ----------
-    policies : policy [S] by set of worlds; empty if `policy` serves all sets
-    policy : [S] policy of the present set
-    value : [S] probability of reaching home, over the worlds of the belief
-    after : [S, A] the same after one action, with the way followed from then on
-    """
-
-    policies: Mapping[int, IntArray]
-    policy: IntArray
-    value: FloatArray
-    after: FloatArray
+    policies: Mapping[int, IntArray]  # policy [S] by set of worlds; empty if `policy` serves all
+    policy: IntArray  # [S] policy of the present set
+    value: FloatArray  # [S] probability of reaching home, over the worlds of the belief
+    after: FloatArray  # [S, A] the same after one action, with the way followed from then on
 
     def same_as(self, other: AdaptiveWay) -> bool:
         """Return whether both ways have the same policies."""

@@ -16,27 +16,21 @@ Variants are evaluated like any other policy, so their bounds are proven too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
 from homeward.planning.plan import Evidence, Verdict
 from homeward.safety.problem import lower
-from homeward.solvers import HorizonProblem, Status, engine_for
+from homeward.solvers import ConstrainedSolution, HorizonProblem, Problem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import ROUNDING, met_within
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.solvers import ConstrainedSolution, Problem
-
-WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the total of the largest reward in reach is worthless."""
+WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest reward's total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +50,7 @@ def is_worthless(problem: Problem, choice: Choice) -> bool:
 
 
 def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
-    """Choose an action.
-
-    `stays` [A] is the mask of actions that neither move nor earn anything; None disables the check.
-    """
+    """Choose an action; `stays` [A], if given, masks those that neither move nor earn."""
     firsts = _firsts(solved.policies, problem.start)
     shares = []
     for action in set(firsts.tolist()):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from homeward.html import card
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision
     from homeward.planning.held import Held
@@ -162,10 +161,7 @@ class Loop(ABC):
         return index(self.world.state, self._states, "the state of the world", InvalidProblemError)
 
     def explore(self, limit: int) -> Iterator[Step]:
-        """Yield each step after it is taken, until the run ends or has `limit` steps.
-
-        To continue after the limit, call again with a higher limit.
-        """
+        """Yield each step once taken, to the end or to `limit` steps; a higher limit continues."""
         number(limit, "the limit", InvalidProblemError)
         if self.end is End.STEPS:
             self.end = None

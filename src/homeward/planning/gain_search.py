@@ -11,25 +11,19 @@ from __future__ import annotations
 
 import math
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
 from homeward.compiling import inner_kernel, int64, kernel
-from homeward.planning.graph import MIN_SUCCESS, affords, comes_before, spend
-
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.planning.graph import Graph
+from homeward.planning.graph import MIN_SUCCESS, Graph, affords, comes_before, spend
 
 
 class Shares(NamedTuple):
-    """Shares: the fraction of each remaining risk budget that a way home from a state would spend.
-
-    The share of a state is the largest over all budgets.
-    """
+    """The fraction of each remaining risk budget that a way home from a state would spend."""
 
     added: FloatArray  # [K, S] risk that the way home would add
     left: FloatArray  # [K] remaining budget, above 0; −1 if the budget does not count

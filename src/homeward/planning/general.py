@@ -25,10 +25,12 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.bonuses import checked_bonus
-from homeward.models import SparseMDP
-from homeward.planning.held import Proposal
+from homeward.models import Model, SparseMDP
+from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
+from homeward.planning.plan import Plan
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.sampled import LOT_SHARE, MIN_LOT
@@ -36,29 +38,14 @@ from homeward.solvers.engines import engine
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
     from homeward.planning.guide import Task
-    from homeward.planning.held import Account, Held
-    from homeward.planning.plan import Plan
 
-STEP_RISK = 1e-6
-"""Cost of a step without risk if risk is the cost, as a fraction of the remaining budget."""
-
-MIN_RATE_SHARE = 1e-6
-"""Rates below this fraction of the floor are ignored: they depend on very unlikely moves."""
-
-MAX_PRICE_ROUNDS = 50
-"""Largest number of rounds of Dinkelbach's method."""
-
-MAX_POLICY_ROUNDS = 200
-"""Largest number of rounds of policy iteration for one price."""
-
-EARNING_RECALL = 1e-6
-"""1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)."""
-
-STOP_PROBABILITY = 1e-10
-"""Probability that a priced path ends at each step, so that every policy has a finite value."""
+STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
+MIN_RATE_SHARE = 1e-6  # lower fractions of the floor depend on very unlikely moves
+MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
+MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
+EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
+STOP_PROBABILITY = 1e-10  # a priced path ends at each step: every value is finite
 
 
 class Ratio(NamedTuple):
@@ -75,8 +62,7 @@ class Ratio(NamedTuple):
         return 0.0 if self.action < 0 else self.gain / self.steps
 
 
-NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
-"""The ratio if nothing can be gained."""
+NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)  # the ratio if nothing can be gained
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,12 +135,7 @@ class GeneralSearch:
         return plan, paid, limit
 
     def _worth_learning(
-        self,
-        model: SparseMDP,
-        bonus: FloatArray,
-        share: FloatArray,
-        inside: BoolArray,
-        state: int,
+        self, model: SparseMDP, bonus: FloatArray, share: FloatArray, inside: BoolArray, state: int
     ) -> tuple[Ratio, Limit]:
         """Return the best ratio of gain to steps, or else to risk; and what limits further gain."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)

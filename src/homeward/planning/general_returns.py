@@ -13,25 +13,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from homeward.arrays import frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.models import SparseMDP
 from homeward.planning.adaptive import LEAST_LINK, Worlds
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
-from homeward.solvers import GIVE_UP, solve_return
+from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
-    from homeward.solvers import ReturnSolution
 
-SOLVE_TOLERANCE = 1e-14
-"""Allowance for the rounding of a linear solve, in probability."""
+SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability
 
 
 class Returns(NamedTuple):
@@ -44,10 +40,7 @@ class Returns(NamedTuple):
     choices: tuple[Account, ...] = ()  # per action in the present state; `account` if empty
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action that is taken with probability `chance`.
-
-        A negative charge refunds what was spent.
-        """
+        """Return the account after an action of probability `chance`; a negative charge refunds."""
         cost = 0.0 if self.lost else chance * float(self.charge[state, action])
         account = self.choices[action] if self.choices else self.account
         return replace(account, spent=min(1.0, max(0.0, account.spent + cost)))

@@ -17,25 +17,19 @@ with their edges have keys above k, then every key up to k is final, by the same
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen, is_default_zero
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_zero
 from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
+from homeward.models import Moves
 from homeward.solvers.graphs import ways_to
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Moves
-
-MIN_SUCCESS = 1e-3
-"""Smallest success probability of an attempt that a plan relies on."""
-
-EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))
-"""Mask that allows every edge."""
+MIN_SUCCESS = 1e-3  # smallest success probability of an attempt that a plan relies on
+EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))  # mask that allows every edge
 
 
 class Reach(NamedTuple):
@@ -48,8 +42,7 @@ class Reach(NamedTuple):
     pace: FloatArray  # [S, A] what an attempt costs, in steps of mean use; empty if not known
 
 
-NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))
-"""Nothing is limited."""
+NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))  # nothing is limited
 
 
 class Graph(NamedTuple):
@@ -123,23 +116,12 @@ def relied_on(
     `trusted`. The risks are the sum over the edges from `state`, infinite without a way home, and
     the largest lower bound (`least`) of one of them.
     """
-    free, is_home = np.full(len(way), -1, np.int32), mask_of(len(way), homes)
+    free = np.full(len(way), -1, np.int32)
     for s in range(len(way)):
         if way[s] >= 0 and graph.blocked[s, way[s]] <= trusted:
             free[s] = way[s]
-    total, worst = 0.0, 0.0
-    for _ in range(len(way) + 1):
-        if is_home[state]:
-            return free, total * (1.0 + len(way) * 2.0**-52), worst
-        a = way[state]
-        if a < 0:
-            break
-        free[state] = a
-        total += graph.blocked[state, a]
-        k = position(graph.bounded, state * graph.dest.shape[1] + a)
-        worst = max(worst, graph.least[k] if k >= 0 else graph.blocked[state, a])
-        state = int64(graph.dest[state, a])
-    return free, np.inf, 1.0
+    _, total, worst = hold_way(graph, way, trusted, homes, state, free)
+    return free, total, worst
 
 
 @kernel
@@ -289,12 +271,7 @@ def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float,
 
 @kernel
 def start_keys(
-    graph: Graph,
-    way: IntArray,
-    trusted: float,
-    homes: IntArray,
-    state: int,
-    keys: Keys,
+    graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, keys: Keys
 ) -> tuple[IntArray, float, float]:
     """Prepare `keys` for `settle`: only homes have a way. Returns what `hold_way` does.
 
@@ -464,10 +441,7 @@ def with_way(
 
 @kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
-    """Return the risk [n] of the ways home by `choice` [S] from some states, free edges included.
-
-    It is infinite where there is no way.
-    """
+    """Return the risk [n] of ways home by `choice` [S] with free edges; infinite without a way."""
     total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
     found, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
     for i in range(len(states)):

@@ -8,59 +8,39 @@ each return criterion, and one mask of the actions that surely stay inside all s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import frozen, is_default_zero, number
-from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.arrays import BoolArray, frozen, is_default_zero, number
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
-from homeward.planning.general_returns import returns_of, way_home_of
+from homeward.planning.general_returns import Returns, returns_of, way_home_of
 from homeward.planning.graph import graph_of
-from homeward.planning.held import Held
-from homeward.planning.ledger import Ledger, Limits
-from homeward.planning.plan import Evaluator
-from homeward.planning.planner import check_rewards
+from homeward.planning.held import Account, Held
+from homeward.planning.ledger import Ledger, Limits, Survey
+from homeward.planning.plan import Evaluator, Plan
+from homeward.planning.planner import Planner, check_rewards
+from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
-from homeward.planning.sampled import sampled_returns
+from homeward.planning.sampled import SampledReturns, sampled_returns
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.return_home import home_states, return_name
 from homeward.threads import on_one_thread
 from homeward.words import Remainder
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.beliefs import Belief
-    from homeward.models import Model, SparseMDP
-    from homeward.planning.general_returns import Returns
-    from homeward.planning.held import Account
-    from homeward.planning.ledger import Survey
-    from homeward.planning.plan import Plan
-    from homeward.planning.planner import Planner
-    from homeward.planning.pursuit import Limit
-    from homeward.planning.sampled import SampledReturns
-
-MAX_IDLE_STEPS = 20
-"""Largest number of steps without news, per state of the model, before a run ends."""
-
-NATS_FLOOR = 0.05
-"""Default floor of information gain, in nats per step."""
-
-RELATIVE_FLOOR = 1e-3
-"""Default floor of other bonuses per step, as a fraction of the largest bonus."""
-
-MIN_FLOOR = 1e-300
-"""Smallest floor; it is above 0, so that a gain of 0 is never pursued."""
+MAX_IDLE_STEPS = 20  # most steps without news, per state of the model, before a run ends
+NATS_FLOOR = 0.05  # default floor of information gain, in nats per step
+RELATIVE_FLOOR = 1e-3  # default floor of other bonuses per step, as a fraction of the largest bonus
+MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is never pursued
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,20 +185,14 @@ class Guide:
         return not isinstance(self.search, RateSearch)
 
     def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
-        """Return the state of the run after an attempt from `state` to `there` used its amounts.
-
-        An attempt that stays has failed, unless the action is to stay.
-        """
+        """Return the run's state after an attempt, which failed if it stays unintentionally."""
         assert self.search is not None
         kept = zip(self.search.task.ledgers, held.accounts, strict=True)
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
         return replace(held, accounts=tuple(accounts))
 
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
-        """Return the state of the run after an action that was not decided here.
-
-        It is charged like a decided action. Return None if a level or a limit does not allow it.
-        """
+        """Return the run's state after an action of others, charged as ours; None if forbidden."""
         model, search = belief.mean(), self._started(belief)
         task = search.task
         if task.allowed is not None and not task.allowed[state, action]:
@@ -269,10 +243,7 @@ class Guide:
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
     ) -> tuple[list[Survey], Belief | None]:
-        """Return all ways home on moves, for the budgets `which` or for all of them.
-
-        Also return the belief if it makes charges smaller, else None.
-        """
+        """Return ways home on moves for budgets `which` or all; and the belief if it helps."""
         task, model = self._started(belief).task, belief.mean()
         assert isinstance(model, Moves)
         graph = graph_of(belief, model, self.planner.correction)

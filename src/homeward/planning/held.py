@@ -5,71 +5,41 @@ A record has only the changes since the previous step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import IntArray, frozen
 from homeward.errors import InvalidFileError
 from homeward.files import json_safe
-from homeward.shared import LazyArrays
+from homeward.shared import LazyArrays, Shared
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.arrays import IntArray
-    from homeward.shared import Shared
-
-
-MAX_FREE_SHARE = 1e-3
-"""Largest fraction of a remaining budget that a path may spend without a toll."""
+MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may spend without a toll
 
 
 class Tally(NamedTuple):
-    """The sum of what was estimated in drawn worlds; see `planning.sampled`.
+    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
 
-    Attributes
-    ----------
-    total : float
-        Sum of the estimated charges.
-    spread : float
-        Sum of squared errors of guesses, over all worlds.
-    draws : int
-        Number of estimates, each in fresh worlds.
-    chance : float
-        Probability with which the last action was taken.
-    """
-
-    total: float = 0.0
-    spread: float = 0.0
-    draws: int = 0
-    chance: float = 1.0
+    total: float = 0.0  # sum of the estimated charges
+    spread: float = 0.0  # sum of squared errors of guesses, over all worlds
+    draws: int = 0  # number of estimates, each in fresh worlds
+    chance: float = 1.0  # probability with which the last action was taken
 
 
 @dataclass(frozen=True, eq=False)
 class Account(LazyArrays):
     """The edges that a run relies on to return to one home, and what it has spent and used.
 
-    Attributes
-    ----------
-    way : array of int
-        Action [S] that is relied on in each state; −1 without an action.
-    spent : float
-        Probability spent: an upper bound on the risk of losing the way home.
-    policies : [S] mapping
-        Return policy for each set of worlds; see `adaptive`.
-    used : tuple
-        How much was used of each amount that is limited for the whole run.
-    tally : Tally, optional
-        What `spent` was estimated from; None if it is proven.
+    `policies` has the return policy [S] of each set of worlds; see `adaptive`.
     """
 
-    way: IntArray
-    spent: float = 0.0
+    way: IntArray  # [S] action that is relied on; −1 without an action
+    spent: float = 0.0  # upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)
-    used: tuple[float, ...] = ()
-    tally: Tally | None = None
+    used: tuple[float, ...] = ()  # how much was used of each amount that the run is limited to
+    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
 
     def __post_init__(self) -> None:
         self._defer("way")
@@ -86,10 +56,7 @@ class Account(LazyArrays):
         return replace(self, way=way, spent=spent, **other)
 
     def changes(self, before: Account) -> tuple[IntArray, IntArray]:
-        """Return the states [n], ascending, in which `way` differs from an earlier account's.
-
-        Also return its actions [n] there.
-        """
+        """Return states [n], ascending, where `way` differs from `before`, and its actions [n]."""
         at = before.version.changes_to(self.version)
         if at is None:
             at = np.flatnonzero(before.way != self.way)

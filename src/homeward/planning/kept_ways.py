@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.planning.graph import Keys, Waiting, free_again, settle, start_keys
+from homeward.arrays import IntArray
+from homeward.planning.graph import Graph, Keys, Waiting, free_again, settle, start_keys
 
 if TYPE_CHECKING:
-    from homeward.arrays import IntArray
-    from homeward.planning.graph import Graph
     from homeward.planning.held import Account
     from homeward.shared import Shared
 
-MAX_CHANGED_SHARE = 0.05
-"""Largest share of changed edges for which ways are repaired instead of searched again."""
-
-MAX_PARTS = 64
-"""Number of lists of waiting states from which they are merged, so that each has every state once.
-"""
-
+MAX_CHANGED_SHARE = 0.05  # share of changed edges up to which ways are repaired
+MAX_PARTS = 64  # lists of waiting states from which they are merged into one
 NO_STATES: IntArray = np.empty(0, np.int64)
 NOTHING_WAITS = Waiting(np.empty(0), np.empty(0), NO_STATES)
 
@@ -118,10 +112,7 @@ class KeptWays:
     def _changes(
         self, known: _Known | None, search: Search
     ) -> tuple[_Known, IntArray, IntArray] | None:
-        """Return `known`, the states [n] with changed edges, and the states [m] with changed ways.
-
-        Return None if the changes are many or unknown.
-        """
+        """Return `known`, states [n] with changed edges, [m] with changed ways; None if many."""
         if known is None or known.risks is None or search.risks is None:
             return None
         if known.most != search.most:

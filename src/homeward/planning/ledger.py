@@ -27,16 +27,18 @@ preferred; where it exceeds a limit, the one that uses least is taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.joint import MoveSets, lost_by_adding, work_together
 from homeward.planning.graph import (
     MIN_SUCCESS,
     NO_REACH,
+    Graph,
     Reach,
     total_risks,
     used_by,
@@ -45,25 +47,14 @@ from homeward.planning.graph import (
 )
 from homeward.planning.held import Account
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
+from homeward.shared import Shared
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Edges: TypeAlias = tuple[IntArray, IntArray]
+"""States [n] and actions [n]."""
 
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.graph import Graph
-    from homeward.shared import Shared
-
-    Edges: TypeAlias = tuple[IntArray, IntArray]
-    """States [n] and actions [n]."""
-
-BUDGET_TOLERANCE = 1e-9
-"""Probability that may be spent beyond 1 − δ: an allowance for rounding."""
-
-REACH_TOLERANCE = 1e-9
-"""Allowance for rounding, relative to what is left of a limit."""
-
-MAX_TRUSTED_SHARE = 0.1
-"""Share of what is left: up to this risk, an edge that was paid for stays free."""
+BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ: an allowance for rounding
+REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
+MAX_TRUSTED_SHARE = 0.1  # share of the budget up to which a paid edge's risk is free
 
 
 class Ways(NamedTuple):
@@ -329,10 +320,7 @@ class Ledger:
     def bounds(
         self, belief: Any, graph: Graph, *ways: Edges
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return bounds (low, high) on the probability that all edges of each way work.
-
-        They are 0 and 1 if the belief does not know how likely edges work together.
-        """
+        """Return bounds (low, high) on Pr(all edges of each way work); 0 and 1 if unknown."""
         found = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
         if found is None:
             return (0.0,) * len(ways), (1.0,) * len(ways)
@@ -343,13 +331,7 @@ class Ledger:
         return not self.is_limited or getattr(belief, "moves_work_or_never", False)
 
     def _sharper(
-        self,
-        survey: Survey,
-        state: int,
-        choice: IntArray,
-        belief: Any,
-        more: Edges,
-        cost: float,
+        self, survey: Survey, state: int, choice: IntArray, belief: Any, more: Edges, cost: float
     ) -> tuple[Edges, float]:
         """Return the changed edges and the cost of adding `choice` [S] from `state`.
 

@@ -7,24 +7,15 @@ keeps the general form where it can: its ways home adapt to what is observed, wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.planning.adaptive import MAX_WORLDS
-from homeward.safety import ReturnBefore, ReturnWithin
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.beliefs import Belief
-    from homeward.safety import Criterion
+from homeward.safety import Criterion, ReturnBefore, ReturnWithin
 
 
 def belief_of_plan(belief: Belief) -> Belief:
-    """Return the form of a belief that a single plan is made on.
-
-    It is the move-or-stay form if a `FiniteBelief` has one, else the belief itself.
-    """
+    """Return the move-or-stay form of a `FiniteBelief` that has one, else the belief itself."""
     return belief if not isinstance(belief, FiniteBelief) else belief.as_moves() or belief
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import FloatArray
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
@@ -18,17 +19,13 @@ from homeward.safety import StayInside
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
     from homeward.worlds import World
 
-FRUITLESS = 100
-"""Infeasible plans in a row that an explorer follows although they lead nowhere new."""
-
-CHANCE_TOLERANCE = 1e-12
-"""Largest difference of two probabilities that counts as rounding."""
+FRUITLESS = 100  # infeasible plans in a row that an explorer follows although they lead nowhere new
+CHANCE_TOLERANCE = 1e-12  # largest difference of two probabilities that counts as rounding
 
 
 class PaperExplorer(Loop):

@@ -15,27 +15,23 @@ by the reward there (``docs/theory.md``, section 14).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.joint import MoveSets, work_together
 from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
 
-MIN_WEIGHT = 1e-6
-"""Terms are left out once γᵏ times the product of the moves' success probabilities is smaller."""
-
-MAX_MOVES = 2**22
-"""Most moves, over all terms; later terms are left out."""
+MIN_WEIGHT = 1e-6  # a path is cut once γᵏ times its success probabilities is smaller
+MAX_MOVES = 2**22  # most moves, over all terms; later terms are left out
 
 
 def path_values(

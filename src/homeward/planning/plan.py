@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.errors import InvalidProblemError
@@ -21,14 +22,10 @@ from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.words import EVALUATORS, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import FloatArray, IntArray
     from homeward.planning.held import Proposal
 
 
-UNPLANNED = "agent"
-"""`Plan.method` of an action that an agent chose without a plan."""
+UNPLANNED = "agent"  # `Plan.method` of an action that an agent chose without a plan
 
 
 class Verdict(StrEnum):

@@ -8,49 +8,53 @@ followed; `decision` chooses one action from it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import is_default_zero, named_index, number, numbers, place
-from homeward.beliefs import RewardLimits, corrections_of
+from homeward.arrays import (
+    FloatArray,
+    IntArray,
+    is_default_zero,
+    named_index,
+    number,
+    numbers,
+    place,
+)
+from homeward.beliefs import Belief, RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.move_form import belief_of_plan
 from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
 from homeward.planning.proof import proven
 from homeward.planning.sampled import Sampled
 from homeward.planning.world_values import Followed
-from homeward.safety import AtStep, ReturnHome, Situation
+from homeward.safety import AtStep, Criterion, Requirement, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
-from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
+from homeward.solvers import (
+    ConstrainedProblem,
+    ConstrainedSolution,
+    Problem,
+    Status,
+    solve_constrained,
+    solve_occupancy,
+)
 from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
-    from homeward.models import Model
-    from homeward.safety import Criterion, Requirement
-    from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
-MIN_RECALL = 1e-9
-"""Least probability 1 − γ of a recall at a step: below that rounding would decide."""
-
-MAX_LP_ENTRIES = 200_000
-"""State-actions up to which the occupancy LP is tried where column generation fails."""
-
-MAX_REWARD = 1e100
-"""Largest absolute reward or bonus: sums of larger ones overflow."""
+MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step: below that rounding would decide
+MAX_LP_ENTRIES = 200_000  # state-actions up to which an LP is tried if columns fail
+MAX_REWARD = 1e100  # largest absolute reward or bonus: sums of larger ones overflow
 
 
 @dataclass(frozen=True)
@@ -265,10 +269,7 @@ class Planner:
         return collected
 
     def _solve(
-        self,
-        problem: Problem,
-        requirements: Sequence[Requirement],
-        previous: Plan | None,
+        self, problem: Problem, requirements: Sequence[Requirement], previous: Plan | None
     ) -> tuple[ConstrainedSolution, Method]:
         """Solve by the chosen method, or by the other if that does not converge.
 

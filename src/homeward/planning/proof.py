@@ -8,29 +8,28 @@ bounds for the same policies, so the larger of them and the corrected bound is p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import le
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.joint import evaluator_of
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
-from homeward.planning.world_values import world_values
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.planning.world_values import Followed, world_values
+from homeward.safety import (
+    Criterion,
+    EarnAtLeast,
+    Requirement,
+    ReturnHome,
+    ReturnWithin,
+    StayInside,
+)
 from homeward.safety.problem import lower
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief
-    from homeward.planning.world_values import Followed
-    from homeward.safety import Criterion, Requirement
-
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
-"""The criteria whose truth is known; of others only the corrected bound is."""
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria whose truth is known
 
 
 def proven(

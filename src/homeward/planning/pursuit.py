@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionEvidence
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.planning.plan import CriterionEvidence, Evidence, Plan, Verdict
 from homeward.safety import StayInside
 from homeward.shared import Deferred
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
     from homeward.planning.guide import Task
     from homeward.planning.held import Account, Proposal
 

@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.corrections import Correction
-from homeward.bonuses import LookingBonus, checked_bonus, once
+from homeward.bonuses import LookingBonus, Looks, checked_bonus, once
+from homeward.models import Moves
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
@@ -41,45 +42,25 @@ from homeward.planning.gain_search import (
     look_ahead,
     search_outward,
 )
-from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
-from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, Graph, graph_of
+from homeward.planning.held import MAX_FREE_SHARE, Account, Held, Proposal
 from homeward.planning.kept_ways import KeptWays
+from homeward.planning.plan import Plan
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.shared import Deferred
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.bonuses import Looks
-    from homeward.models import Moves
-    from homeward.planning.graph import Graph
     from homeward.planning.guide import Task
-    from homeward.planning.held import Account, Held
     from homeward.planning.ledger import Survey
-    from homeward.planning.plan import Plan
 
-MIN_LEFT = 1e-300
-"""Smallest remaining budget, to avoid division by 0."""
-
-SWITCH_MARGIN = 0.1
-"""Another proposal replaces the current one if its rate is higher by more than this fraction."""
-
-BEAM_PRICE = 0.7
-"""Price of a step in the beam search, as a fraction of the best rate."""
-
-BEAM_WIDTH, BEAM_DEPTH = 24, 12
-"""Width of the beam search for a view of nine cells, and its depth in steps."""
-
-TOUR_POWER = 4.0
-"""Tours divide gains by steps to this power; a high power prefers near states."""
-
-TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0
-"""Number of tours that are compared, and their radius in steps."""
-
-TOUR_RETURN_PRICE = 0.1
-"""Cost of each step that remains in a tour when it reaches new terrain; see `best_tour`."""
-
-MAX_TOUR_RISK = 1e-3
-"""Tours first use only moves whose probability of never working is at most this."""
+MIN_LEFT = 1e-300  # smallest remaining budget, to avoid division by 0
+SWITCH_MARGIN = 0.1  # fraction by which another proposal's rate must be higher to replace one
+BEAM_PRICE = 0.7  # price of a step in the beam search, as a fraction of the best rate
+BEAM_WIDTH, BEAM_DEPTH = 24, 12  # of the beam search: width for nine cells, depth in steps
+TOUR_POWER = 4.0  # tours divide gains by steps to this power; a high power prefers near states
+TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0  # tours that are compared, and their radius in steps
+TOUR_RETURN_PRICE = 0.1  # cost of a step left when a tour reaches new ground; see `best_tour`
+MAX_TOUR_RISK = 1e-3  # tours first use only moves with at most this risk of never working
 
 
 class View(NamedTuple):
@@ -296,10 +277,7 @@ class RateSearch:
         return Proposal(tuple(path.tolist()), gain, steps, share, along) if len(path) else None
 
     def homeward(self, view: View) -> Proposal | None:
-        """Return the held way home if the whole run is limited; otherwise None.
-
-        Also return None at home, and if the way is out of reach.
-        """
+        """Return the held way home of a limited run; None at home, or if it is out of reach."""
         for ledger, survey in zip(self.task.ledgers, view.surveys, strict=True):
             path, way, dest = [view.state], survey.account.way, view.graph.dest
             if ledger.limits is None or survey.lost or view.state in ledger.homes:

@@ -10,18 +10,17 @@ way home from where it is now (``docs/theory.md``, section 17).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import BoolArray, IntArray
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
 from homeward.planning.explorer import Explorer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, IntArray
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision, Guide
     from homeward.planning.held import Held
@@ -30,12 +29,7 @@ if TYPE_CHECKING:
 class Outside:
     """A world outside of the program: it answers an action with what was reported.
 
-    Parameters
-    ----------
-    state
-        Where the explorer starts.
-    final
-        Mask [S] of states that end the process; no state by default.
+    The explorer starts in `state`; states in the mask `final` [S], if given, end the process.
     """
 
     def __init__(self, state: int, final: BoolArray | None = None) -> None:
@@ -68,11 +62,7 @@ class Outside:
 
 
 class HeldWay(NamedTuple):
-    """The way home that a run relies on, from where the explorer is.
-
-    On a model whose actions have several outcomes there is no single way: `states` has the present
-    state alone, and `policy` leads home.
-    """
+    """The way home from here; where actions have several outcomes, only `policy` leads home."""
 
     name: str  # of the criterion
     homes: tuple[int, ...]
@@ -138,10 +128,7 @@ class RemoteExplorer(Explorer):
         self.steps += 1
 
     def choose(self, action: int, state: int, observation: Any) -> bool:
-        """Learn from an action of the user's own choice; return whether the levels allow it.
-
-        Nothing changes if they do not.
-        """
+        """Learn from the user's own action; return False, with no change, if levels forbid it."""
         before = self.world.state
         held = self.guide.chosen(self.belief, before, self.held, action)
         if held is None:

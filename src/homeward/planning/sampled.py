@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import number
+from homeward.arrays import BoolArray, FloatArray, IntArray, number
 from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
+from homeward.models import SparseMDP
 from homeward.planning.adaptive import quick_way
 from homeward.planning.general_returns import reaches
 from homeward.planning.graph import mask_of
@@ -39,30 +40,17 @@ from homeward.planning.held import Account, Tally
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 """λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
 
-PLAN_WORLDS = 200
-"""Number of worlds by which an action is chosen; what it costs is estimated in other worlds."""
-
-CHUNK = 500
-"""Largest number of worlds that are evaluated at once."""
-
-ROW_ROUNDING = 1e-12
-"""A row that lacks no more than this to 1 does not end the process."""
-
-LEAST_CHARGE = 1e-13
-"""A planned charge up to this is rounding."""
-
-MIN_LOT, LOT_SHARE = 0.05, 0.95
-"""Least probability of a random step, and the share of what is left that it spends on average."""
-
-PLANNING, FRESH, LOT = range(3)
-"""Streams of random numbers: to choose, to estimate, and to draw lots."""
+PLAN_WORLDS = 200  # worlds by which an action is chosen; its cost is estimated in others
+CHUNK = 500  # largest number of worlds that are evaluated at once
+ROW_ROUNDING = 1e-12  # a row that lacks no more than this to 1 does not end the process
+LEAST_CHARGE = 1e-13  # a planned charge up to this is rounding
+MIN_LOT, LOT_SHARE = 0.05, 0.95  # least probability of a random step, and its share of what is left
+PLANNING, FRESH, LOT = range(3)  # random numbers: to choose, to estimate, to draw lots
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +133,7 @@ class Draws(NamedTuple):
         return found
 
     def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
-        """Return the probability [n, S] of coming home by a policy, in `wanted` states [k].
-
-        States that can't be reached from these have 0.
-        """
+        """Return Pr(coming home) [n, S] by a policy, from `wanted` [k] and what they reach."""
         states = len(policy)
         state, action = np.divmod(self.row, self.actions)
         moving = (policy != GIVE_UP) & ~at_home
@@ -267,10 +252,7 @@ class SampledReturns:
     ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action that is taken with probability `chance`.
-
-        The drop is estimated in fresh worlds.
-        """
+        """Return the account after an action of probability `chance`, by a drop in fresh worlds."""
         held, onward = self.account, self.ways[action]
         tally = held.tally
         if self.lost or tally is None:

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.arrays import frozen
+from homeward.arrays import IntArray, frozen
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from homeward.arrays import IntArray
     from homeward.planning.plan import Plan
 
 

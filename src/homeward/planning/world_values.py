@@ -8,14 +8,16 @@ value. Only rounding is subtracted: `UNIT` per move of a way home, `ROUNDING` pe
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.models import Moves
-from homeward.safety import EarnAtLeast
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.models import Model, Moves
+from homeward.safety import Criterion, EarnAtLeast, Requirement
 from homeward.solvers import GIVE_UP
 from homeward.solvers.engines import engine
 from homeward.solvers.folding import fold, solve_folded
@@ -24,15 +26,9 @@ from homeward.solvers.returns import UNIT
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
-    from homeward.models import Model
-    from homeward.safety import Criterion, Requirement
 
-MAX_LAYERS = 10_000
-"""Most steps of a limited way home that are followed one by one."""
+MAX_LAYERS = 10_000  # most steps of a limited way home that are followed one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +82,7 @@ def world_values(
 
 
 def way_home(world: Model, requirement: Requirement) -> FloatArray:
-    """Return a lower bound [S] on the probability that a return policy works in one world.
-
-    It differs from the exact value only by rounding.
-    """
+    """Return a lower bound [S], exact but for rounding, on Pr(a return policy works) in a world."""
     at_home = np.zeros(world.states, dtype=bool)
     at_home[requirement.home] = True
     returns, each = requirement.returns, np.arange(world.states)

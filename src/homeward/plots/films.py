@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +16,8 @@ from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.extras import need
 from homeward.files import PART, refusing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 FILMS = (".gif", ".mp4")
-BLOCK = 16
-"""The sides of a film are multiples of this number of pixels, as players require."""
+BLOCK = 16  # the sides of a film are multiples of this number of pixels, as players require
 
 
 def check_film(out: Path) -> None:
@@ -42,10 +39,7 @@ def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write one or more frames [height, width, 3] to a .gif or .mp4 file, atomically.
-
-    Only a few frames are in memory at a time.
-    """
+    """Write frames [height, width, 3] to a .gif or .mp4 file, atomically; few are in memory."""
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")

@@ -6,10 +6,12 @@ legend and film frames. Equal data gives equal pixels.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -17,11 +19,6 @@ from matplotlib.lines import Line2D
 from homeward.arrays import index
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from matplotlib.axes import Axes
 
 QUIET, PAPER = "#4d565e", "#ffffff"
 DPI = 120
@@ -55,12 +52,10 @@ class MapPanel(Protocol):
     @property
     def title(self) -> str:
         """The title above the map, in bold."""
-        ...
 
     @property
     def note(self) -> str:
         """The text below the title."""
-        ...
 
 
 P = TypeVar("P", bound=MapPanel)

@@ -8,29 +8,20 @@ repeated for this; see `refused_actions`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.models import Moves
 from homeward.replay.moment import looks_of
-from homeward.replay.replay import InterruptedReplayError
+from homeward.replay.replay import InterruptedReplayError, Replay
 from homeward.solvers.reach import reached
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.arrays import IntArray
-    from homeward.replay.replay import Replay
-
-MIN_SPENT = 1e-6
-"""Smallest risk whose spending is an event."""
-
-MIN_TURN = 4
-"""Cells, in rows or columns, between two targets whose change is an event."""
-
-MAX_REPEATED = 1_000_000
-"""Most states × steps for which decisions are repeated to find refused actions."""
+MIN_SPENT = 1e-6  # smallest risk whose spending is an event
+MIN_TURN = 4  # cells, in rows or columns, between two targets whose change is an event
+MAX_REPEATED = 1_000_000  # most states × steps for which decisions are repeated
 
 
 class Event(NamedTuple):
@@ -58,10 +49,7 @@ def events_of(replay: Replay) -> list[Event]:
 
 
 def trapped_at(replay: Replay) -> int | None:
-    """Return the number of steps after which no way home is left in the true world.
-
-    Return None if a way home is always left, or if the true world is not a move-or-stay graph.
-    """
+    """Return after how many steps no way home is left in truth; None if never, or unknown."""
     moves = getattr(replay.setup.world, "moves", None)
     if not isinstance(moves, Moves) or not len(replay.log):
         return None
@@ -80,12 +68,8 @@ def trapped_at(replay: Replay) -> int | None:
 def homes_of(replay: Replay, start: int) -> Sequence[IntArray]:
     """Return the homes of each criterion with fixed homes; otherwise the start."""
     given = (getattr(criterion, "home", None) for criterion in replay.setup.planner.criteria)
-    fixed = [np.atleast_1d(np.asarray(home, np.int32)) for home in given if _is_fixed(home)]
-    return fixed or [np.array([start], np.int32)]
-
-
-def _is_fixed(home: object) -> bool:
-    return home is not None and not isinstance(home, str)
+    fixed = [home for home in given if home is not None and not isinstance(home, str)]
+    return [np.atleast_1d(np.asarray(home, np.int32)) for home in fixed or [start]]
 
 
 def refused_actions(replay: Replay) -> Iterator[Event]:
@@ -95,8 +79,9 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
     takes about as long as the run did. Nothing is yielded for runs with more than `MAX_REPEATED`
     states × steps.
     """
-    steps = len(replay.log)
-    if replay.setup.belief.mean().states * steps > MAX_REPEATED or not _is_safe(replay):
+    steps, mean = len(replay.log), replay.setup.belief.mean()
+    is_safe = replay.setup.planner.criteria and isinstance(mean, Moves)
+    if mean.states * steps > MAX_REPEATED or not is_safe:
         return
     before = False
     for step in range(steps):
@@ -113,11 +98,6 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
             cell = int(model.dest[moment.state, best])
             yield Event(step, "refused", cell, looks[best])
         before = bool(more)
-
-
-def _is_safe(replay: Replay) -> bool:
-    """Return whether the run had criteria on a model of moves."""
-    return bool(replay.setup.planner.criteria) and isinstance(replay.setup.belief.mean(), Moves)
 
 
 def _of_proposals(replay: Replay) -> Iterator[Event]:

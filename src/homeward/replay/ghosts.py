@@ -7,18 +7,15 @@ works sometimes is tried until it works.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.replay.moment import Moment
+from homeward.replay.moment import Moment
 
 GHOSTS, MIN_GHOSTS = 100, 10
-MAX_DRAWN_CELLS = 20_000_000
-"""Most cells of all drawn worlds together; on large maps fewer worlds are drawn."""
+MAX_DRAWN_CELLS = 20_000_000  # most cells of all drawn worlds; large maps get fewer worlds
 
 
 def ghosts_of(moment: Moment, cell: int, seed: int, check: Callable[[], None]) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from homeward.arrays import IntArray
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
 from homeward.planning.general_returns import returns_of
@@ -22,9 +24,6 @@ from homeward.planning.held import Held
 from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from homeward.arrays import IntArray
     from homeward.beliefs import Belief
     from homeward.replay.log_reader import LogReader
     from homeward.replay.moment import Moment
@@ -34,24 +33,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BELIEF_SPACING, HELD_SPACING = 8, 32  # initial number of steps between two checkpoints
-MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20
-"""Maximum size of the checkpoints of one run, in bytes."""
+MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20  # of the checkpoints of one run
 
 
 class Checkpoints(Generic[T]):
     """Checkpoints of a sequence in which each value is computed from the previous one.
 
-    If the checkpoints take more than `max_bytes`, every other one is dropped, so the spacing
-    doubles.
-
-    Parameters
-    ----------
-    first
-        The value after 0 steps.
-    follow
-        Returns the value after a step, given the step's number and the previous value.
-    size
-        Returns the bytes that a value takes in addition to the previous checkpoint.
+    `follow` returns the value after a step, given the step's number and the previous value; `first`
+    is the value after 0 steps. `size` returns the bytes that a value takes in addition to the
+    previous checkpoint. If the checkpoints take more than `max_bytes`, every other one is dropped,
+    so the spacing doubles.
     """
 
     def __init__(

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from homeward.arrays import IntArray
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import LogFollower, Record, from_line
 from homeward.runs.observation_codec import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import IntArray
 
 
 class LogReader(LogFollower):

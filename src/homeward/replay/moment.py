@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs import corrections_of
+from homeward.arrays import IntArray
+from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
-    from homeward.arrays import IntArray
-    from homeward.beliefs import Belief
-    from homeward.models import Model
     from homeward.planning.planner import Planner
     from homeward.replay.history import Decisions
 
@@ -44,10 +42,7 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """Home states and return policy of the first criterion with a home.
-
-        If no criterion has a home, the home is the start.
-        """
+        """Home states and return policy of the first criterion with a home, else to the start."""
         held = None if self.decisions is None else self.decisions.returns(self)
         if held is not None:
             return held
@@ -92,10 +87,7 @@ class Moment:
 
 
 def looks_of(moment: Moment) -> list[float]:
-    """Return the bonus [A] of the cell that each action leads to, as the planner counts it.
-
-    On a model with several outcomes per action, all are 0.
-    """
+    """Return the bonus [A] where each action leads; 0 if actions have several outcomes."""
     model = moment.model
     if not isinstance(model, Moves):
         return [0.0] * model.actions

@@ -8,27 +8,21 @@ runs have fewer moments than steps: at most `MAX_CELL_MOMENTS` divided by the nu
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.replay.events import events_of, homes_of, refused_actions, trapped_at
+from homeward.replay.replay import Replay
 from homeward.words import why_ended
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from homeward.replay.replay import Replay
-
 FORMAT = 1
-DEFAULT_LEVEL = 0.9
-"""Level of the drawn region if the run has no level."""
-
+DEFAULT_LEVEL = 0.9  # level of the drawn region if the run has no level
 MAX_CELL_MOMENTS = 3_000_000
 MAX_MOMENTS = 600
 LEVEL_TOLERANCE = 1e-9
-THUMBNAIL_SIDE = 64
-"""Maximum rows and columns of a thumbnail."""
+THUMBNAIL_SIDE = 64  # maximum rows and columns of a thumbnail
 
 
 def level_of(replay: Replay) -> float | None:
@@ -43,14 +37,8 @@ def level_of(replay: Replay) -> float | None:
 def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
     """Return a recorded run as JSON values that a player can show without this package.
 
-    Arrays are base64 texts of little-endian numbers.
-
-    Parameters
-    ----------
-    replay
-        The run.
-    level
-        Level of the region with a way home; that of the run by default, else `DEFAULT_LEVEL`.
+    Arrays are base64 texts of little-endian numbers. `level` is that of the region with a way home;
+    that of the run by default, else `DEFAULT_LEVEL`.
     """
     scene, steps = replay.scene, len(replay.log)
     cells = scene.shape[0] * scene.shape[1]

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
+from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
-from homeward.planning.held import MAX_FREE_SHARE
-from homeward.planning.plan import Verdict
-from homeward.replay.moment import looks_of
+from homeward.planning.explorer import End
+from homeward.planning.guide import Decision
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.ledger import Ledger
+from homeward.planning.plan import Plan, Verdict
+from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
+from homeward.runs import Setup
 from homeward.safety import ReturnBefore
-from homeward.words import ENDS, NO_DECISION, VERDICTS, ending, sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from homeward.arrays import IntArray
-    from homeward.certificates.claims import ActionEvidence
-    from homeward.planning.explorer import End
-    from homeward.planning.guide import Decision
-    from homeward.planning.held import Proposal
-    from homeward.planning.ledger import Ledger
-    from homeward.planning.plan import Plan
-    from homeward.replay.moment import Moment
-    from homeward.runs import Setup
-    from homeward.words import Remainder
+from homeward.words import ENDS, NO_DECISION, VERDICTS, Remainder, ending, sentence
 
 
 class CellNames:
@@ -195,10 +188,7 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
 
 
 def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
-    """Return the bound on the way home [A] from where each action leads, the least of its outcomes.
-
-    None if a criterion asks for it.
-    """
+    """Return the least bound on the way home [A] after each action; None if a criterion has it."""
     if any(criterion.home.size for criterion in plan.criteria):
         return None
     way, model, state = moment.returns[1].value, moment.model, moment.state

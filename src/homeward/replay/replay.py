@@ -11,40 +11,34 @@ value and bounds; its evidence on other actions may differ.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
+from homeward.planning.guide import Decision
+from homeward.planning.plan import Plan
 from homeward.replay.ghosts import ghosts_of
 from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons, stopped
-from homeward.runs import Run, RunStatus, WarmStart, find_kind
+from homeward.replay.scene import Scene
+from homeward.runs import Kind, Run, RunStatus, Setup, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, FIRST_LOOK, STEPS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from homeward.planning.guide import Decision
-    from homeward.planning.plan import Plan
-    from homeward.replay.scene import Scene
-    from homeward.runs import Kind, Setup
 
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
 MAX_WARM_START_BYTES = 32 << 20  # of the warm starts that are kept for later steps
-SMALL, LARGE = 20_000, 100_000
-"""Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
+SMALL, LARGE = 20_000, 100_000  # states: up to SMALL always plan again, up to LARGE if needed
 
 
 class NotRecordedError(InvalidInputError):

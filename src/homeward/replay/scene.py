@@ -6,21 +6,17 @@ returning home, the bonus, the safest move, the visited cells and the set to sta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from homeward.arrays import BoolArray
 from homeward.beliefs.grid_graph import NAMES, STEPS
 from homeward.models import Moves
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray
-    from homeward.replay.moment import Moment
-    from homeward.runs import Setup
+from homeward.replay.moment import Moment
+from homeward.runs import Setup
 
 BELIEF, PLAN = "belief", "plan"  # cost of a layer: that of the belief, or about that of a plan
 
@@ -57,26 +53,13 @@ def mask_layer(
 class Scene:
     """The map layers of a run.
 
-    Parameters
-    ----------
-    setup
-        A new setup of the run.
-    shape
-        Rows and columns; their product is the number of states S.
-    known, truth
-        Layers of the belief, and of the true world.
-    bonus
-        Label of the bonus, and its unit.
-    closed
-        Returns the mask [S] of the cells that can't be entered.
-    measure
-        Returns how much is known, given an observation, the belief after it and the previous
-        measure. Called once per step, in order.
-    place
-        Puts the world into a state after a number of steps, so that it repeats its observations.
-        If None, the recorded observations are used instead.
-    cell
-        Height and width of a cell in m; None without a scale.
+    `shape` has rows and columns, `cell` the height and width of a cell in m (None without a scale).
+    `known` and `truth` are layers of the belief and of the true world; `bonus` is the label of the
+    bonus, and its unit. `closed` returns the mask [S] of the cells that can't be entered. `measure`
+    returns how much is known, given an observation, the belief after it and the previous measure;
+    it is called once per step, in order. `place` puts the world into a state after a number of
+    steps, so that it repeats its observations; if it is None, the recorded observations are used
+    instead.
     """
 
     def __init__(

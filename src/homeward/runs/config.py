@@ -28,8 +28,7 @@ from homeward.errors import InvalidInputError
 M = TypeVar("M", bound=BaseModel)
 
 METRES, DEGREES, WATT_HOURS = {"unit": "m"}, {"unit": "°"}, {"unit": "Wh"}
-PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}
-"""Units in the schemas of settings."""
+PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}  # units in the schemas of settings
 
 
 def is_asked(value: Any) -> bool:
@@ -46,33 +45,18 @@ def _known_agent(name: str | None) -> str | None:
     return name
 
 
-Named = Callable[[str], str]
-"""A function from a key to its name in messages: the key itself, or the option that sets it."""
+Named = Callable[[str], str]  # from a key to its name in messages: itself, or its option
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How the command line offers a key, where the type of the key does not determine it.
+    """How the command line offers a key, where the type of the key does not determine it."""
 
-    Attributes
-    ----------
-    name
-        Name of the option without its dashes; None means the name of the key.
-    form
-        Placeholder of the value in the help text, such as ``ROW,COL``.
-    unset
-        Description of the default in the help text; None shows the default itself.
-    is_file
-        The option names a file, and the text of that file is the value.
-    hidden
-        There is no option: the program sets the key when it creates a run.
-    """
-
-    name: str | None = None
-    form: str | None = None
-    unset: str | None = None
-    is_file: bool = False
-    hidden: bool = False
+    name: str | None = None  # name without its dashes; None means the name of the key
+    form: str | None = None  # placeholder of the value in the help text, such as ROW,COL
+    unset: str | None = None  # text for the default in the help; None shows the default
+    is_file: bool = False  # the option names a file, whose text is the value
+    hidden: bool = False  # there is no option: the program sets the key when it creates a run
 
 
 class Strict(BaseModel):
@@ -138,10 +122,7 @@ class Config(Strict):
 
 
 def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named: Named = str) -> M:
-    """Return `given` validated as a `model`; raise with every invalid key and its value.
-
-    `what` starts the message, and `named` names the keys.
-    """
+    """Return `given` validated as a `model`; errors start with `what` and name keys by `named`."""
     if isinstance(given, model):
         return given
     prefix = f"{what}: " if what else ""

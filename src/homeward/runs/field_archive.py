@@ -12,19 +12,16 @@ import re
 import shutil
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import read_json, refusing, replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import ArrayLike, NDArray
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 DAMAGE_ERRORS = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)

@@ -6,11 +6,13 @@ names by entry points in the group ``homeward.kinds``; `register` adds a name in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from homeward.agents.setup import Setup as Setup  # noqa: TC001  (kinds import it from here)
+from homeward.agents.setup import Setup as Setup
 from homeward.errors import InvalidInputError
 from homeward.registry import find, installed
 from homeward.registry import load as load
@@ -18,9 +20,6 @@ from homeward.runs.config import Config
 from homeward.runs.observation_codec import MARKS, Digest, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
@@ -31,11 +30,8 @@ if TYPE_CHECKING:
     from homeward.runs.vehicle import Vehicle
 
 
-MAX_CELLS = 4_000_000
-"""Maximum number of cells of a map in a run that a page starts."""
-
-ENTRY_POINTS = "homeward.kinds"
-"""Group of the entry points that name kinds."""
+MAX_CELLS = 4_000_000  # maximum number of cells of a map in a run that a page starts
+ENTRY_POINTS = "homeward.kinds"  # group of the entry points that name kinds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,22 +49,11 @@ class Ended:
 
 
 class Metrics(NamedTuple):
-    """Measures of a run for a study; the agent does not know them.
+    """Measures of a run for a study; the agent does not know them."""
 
-    Attributes
-    ----------
-    unit
-        Unit of the gain, in the plural.
-    gain
-        Returns how much is known under a belief.
-    home
-        Returns the largest probability of coming home from where the explorer is, in the true
-        world; 0 if it is stranded.
-    """
-
-    unit: str
-    gain: Callable[[Any], float]
-    home: Callable[[], float]
+    unit: str  # unit of the gain, in the plural
+    gain: Callable[[Any], float]  # returns how much is known under a belief
+    home: Callable[[], float]  # returns the largest probability of coming home in the true world
 
 
 @dataclass(frozen=True, slots=True)

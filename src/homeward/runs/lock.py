@@ -9,20 +9,16 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from homeward.errors import HomewardError
 from homeward.files import refusing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-LOCK_TIMEOUT = 0.5
-"""Seconds to wait for a lock: longer than `is_held` holds it, too short for people to notice."""
+LOCK_TIMEOUT = 0.5  # seconds: longer than `is_held` holds it, too short for people to notice
 
 
 class BusyError(HomewardError):

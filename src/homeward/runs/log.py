@@ -19,29 +19,22 @@ import os
 import time
 import zlib
 from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import json_safe, refusing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 SYNC_SECONDS = 0.2
 
-MAX_LINE_BYTES = 64 << 20
-"""A longer line is damaged: a line with a warm start has a few million bytes."""
-
-TIME = np.dtype("<f4")
-"""Type of a planning time."""
-
+MAX_LINE_BYTES = 64 << 20  # a longer line is damaged; a warm start has a few million bytes
+TIME = np.dtype("<f4")  # type of a planning time
 LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
 """Status of a step of a mission that was not decided: a look without an action, an action of the
 user's own choice, and a vehicle that was moved. Looks and moved vehicles have the action −1."""
@@ -144,13 +137,8 @@ class LogFollower:
     """Counts the valid lines of a log while it grows; each byte is read once.
 
     Lines that were read stay valid as long as the file is the same and has not become shorter,
-    since writers remove only an incomplete last line.
-
-    Attributes
-    ----------
-    damage
-        What is wrong with the first damaged line; None if no line is damaged. An incomplete last
-        line is not damage.
+    since writers remove only an incomplete last line. `damage` says what is wrong with the first
+    damaged line; it is None without one. An incomplete last line is not damage.
     """
 
     parse: Callable[[bytes], Any] = staticmethod(text_of)

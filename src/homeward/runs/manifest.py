@@ -7,16 +7,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import read_json, replace_json
-from homeward.planning.explorer import End  # noqa: TC001 - Pydantic reads it
+from homeward.planning.explorer import End
 from homeward.runs.config import Strict, checked
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORMAT: int = 1
 MISSION_FORMAT: int = 2
@@ -24,8 +21,7 @@ FORMATS = (FORMAT, MISSION_FORMAT)
 """Format of runs and of missions, which earlier versions of Homeward would simulate; a new number
 follows whenever earlier versions can't read the new format."""
 
-RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")
-"""Packages whose versions may round differently, so that a run may change."""
+RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")  # whose versions may change a run
 
 
 class RunStatus(StrEnum):

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError, InvalidInputError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-MARKS = ("float", "array", "map", "digest")
-"""First keys of JSON objects that encode a value of a type that JSON lacks."""
+MARKS = ("float", "array", "map", "digest")  # first keys of objects for types that JSON lacks
 
 
 @dataclass(frozen=True, slots=True)

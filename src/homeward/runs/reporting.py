@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.held import Held
 from homeward.planning.remote import RemoteExplorer
+from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
 from homeward.runs.observation_codec import decode, encode
 from homeward.runs.retracing import holding_of, to_record
 from homeward.safety import StayInside
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from homeward.runs.kind import Kind, Setup
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VehicleEvent:
-    """What happened to a vehicle, as an explorer learns it.
+    """What happened to a vehicle, as an explorer learns it."""
 
-    Attributes
-    ----------
-    status : ``look``, ``own`` or ``moved`` (see `runs.log`); None for the decided action
-    action : The action that was tried; −1 without one
-    state : Where the vehicle is now
-    observation : What it observed there, for `Belief.update`
-    used : Of a moved vehicle, what it used of each amount that the whole run is limited to
-    """
-
-    status: str | None
-    action: int
-    state: int
-    observation: Any
-    used: tuple[float, ...] = ()
+    status: str | None  # look, own or moved (see `runs.log`); None for the decided action
+    action: int  # the action that was tried; −1 without one
+    state: int  # where the vehicle is now
+    observation: Any  # what it observed there, for `Belief.update`
+    used: tuple[float, ...] = ()  # what a moved vehicle used of each limited amount
 
 
 def remote_explorer(setup: Setup) -> RemoteExplorer:

@@ -9,23 +9,21 @@ start. Steps after that warm start are planned again and must reproduce the reco
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError
+from homeward.planning.explorer import Loop, Step
 from homeward.planning.warm_start import WarmStart
+from homeward.runs.kind import Kind
 from homeward.runs.log import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
-    from homeward.runs.kind import Kind
 
-ROOM = 65_536
-"""Maximum bytes of warm starts per step, on average; larger ones are recorded less often."""
+ROOM = 65_536  # most bytes of warm starts per step, on average; larger ones come less often
 
 
 def start_from(explorer: Loop, warm_start: WarmStart) -> None:
@@ -64,10 +62,7 @@ def to_record(
 
 
 def holding_of(number: int, held: Held | None, before: Held | None) -> dict[str, Any] | None:
-    """Return as JSON how a step changed the `Held` of the run; None if the run has no `Held`.
-
-    The first step also records the initial return policies.
-    """
+    """Return as JSON how a step changed `Held`, from nothing at step 1; None without `Held`."""
     if held is None or before is None:
         return None
     holding = held.encode(before)

@@ -24,6 +24,7 @@ import shlex
 import shutil
 import time
 import traceback
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
 from homeward.html import card
-from homeward.planning.explorer import End
+from homeward.planning.explorer import End, Loop, Step
 from homeward.planning.warm_start import WarmStart
-from homeward.runs.config import checked
+from homeward.runs.config import Config, checked
 from homeward.runs.field_archive import read_fields, write_fields
-from homeward.runs.kind import Ended, find_kind
+from homeward.runs.kind import Ended, Kind, Setup, find_kind
 from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
 from homeward.runs.manifest import (
@@ -56,13 +57,8 @@ from homeward.runs.retracing import replay, start_from, to_record
 from homeward.words import run_facts, run_title, why_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterator, Mapping
-
     from numpy.typing import NDArray
 
-    from homeward.planning.explorer import Loop, Step
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind, Setup
 
 CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK, FIRST_LOOK = (
     "config.json",
@@ -73,8 +69,7 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK, FIRST_LOOK = (
     "lock",
     "first_look.json",
 )
-REFRESH = 1.0
-"""Seconds between two updates of the manifest."""
+REFRESH = 1.0  # seconds between two updates of the manifest
 
 
 class Run:
@@ -443,10 +438,7 @@ class Run:
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """Return the runs in a directory, sorted by name, and the directory itself if it is a run.
-
-    The runs are not opened.
-    """
+    """Return the runs in a directory by name, itself first if it is a run; none is opened."""
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.runs.config import Config
+from homeward.runs.kind import Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from homeward.beliefs import Belief, Transition
     from homeward.planning.remote import HeldWay, Outside
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Setup
 
 
 class Vehicle(ABC):
-    """A vehicle outside of the program, for one configuration.
-
-    Attributes
-    ----------
-    setup : The setup of the mission, in which nothing is simulated
-    world : Its world, which answers with what was reported
-    """
+    """A vehicle outside of the program, for one configuration."""
 
     unused_keys: ClassVar[tuple[str, ...]] = ("seed", "limit")
     """Keys of the configuration that only a simulated world needs."""
@@ -38,8 +31,8 @@ class Vehicle(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the files that `read` reads."""
 
-    setup: Setup
-    world: Outside
+    setup: Setup  # the setup of the mission, in which nothing is simulated
+    world: Outside  # its world, which answers with what was reported
 
     @abstractmethod
     def __init__(self, config: Any) -> None: ...
@@ -67,18 +60,10 @@ class Vehicle(ABC):
     def observation(
         self, measured: Any, moved: Transition | None, state: int, belief: Belief
     ) -> Any:
-        """Return the observation for `Belief.update`.
+        """Return the observation for `Belief.update` of what `measured` returned in `state`.
 
-        Parameters
-        ----------
-        measured
-            What `measured` returned.
-        moved
-            The action that was tried before, and where it led; None without an action.
-        state
-            Where the vehicle is.
-        belief
-            The belief before the observation.
+        `moved` is the action that was tried before, and where it led, or None; `belief` is that
+        before.
         """
 
     def read(self, path: Path) -> dict[str, Any]:

@@ -9,35 +9,31 @@ audits its risk budget; and every step is planned and charged again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.stored_plan import StoredPlan
-from homeward.certificates.verdicts import RunVerdict
+from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.planning.explorer import Loop
 from homeward.planning.remote import RemoteExplorer
+from homeward.runs import Run
+from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from homeward.beliefs import Belief
-    from homeward.certificates.verdicts import Certificate, HomeVerdict
-    from homeward.planning.explorer import Loop
-    from homeward.runs import Run
-    from homeward.runs.kind import Kind, Setup
 
 PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
 """Fields of a record that a second planning must reproduce, in addition to its bounds."""
@@ -187,10 +183,7 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 
 
 def _claims(setup: Setup) -> list[HomeClaim]:
-    """Return the claim of each return criterion, in the planner's order.
-
-    A home is named by the model, by row and column on a map, or by its state.
-    """
+    """Return the claim of each return criterion; homes are named by the model, place or state."""
     start, found = int(setup.world.state), []
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
 

@@ -11,31 +11,22 @@ steps, plus ``final`` [S] in the state after them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import number, set_fields, unless_given
+from homeward.arrays import BoolArray, FloatArray, IntArray, number, set_fields, unless_given
+from homeward.beliefs.corrections import Corrections
 from homeward.errors import InvalidProblemError
+from homeward.models import Model
 from homeward.solvers import GIVE_UP, ReturnSolution, Status
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.beliefs.corrections import Corrections
-    from homeward.models import Model
-
-BYTES_PER_STATE_STEP = 12
-"""Bytes per state and step of a policy with a fixed recall: for an action and a value."""
-
-MAX_POLICY_BYTES = 2**32
-"""Largest size in bytes of a policy over a fixed number of steps."""
-
-MAX_STEPS = 2**31 - 1
-"""Largest number of steps of a horizon."""
+BYTES_PER_STATE_STEP = 12  # of a policy with a fixed recall: an action and a value
+MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps
+MAX_STEPS = 2**31 - 1  # largest number of steps of a horizon
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import floats, number, place
+from homeward.arrays import FloatArray, floats, number, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.criterion import Requirement, no_return
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.safety.criterion import Situation
+from homeward.safety.criterion import Requirement, Situation, no_return
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,17 +13,21 @@ state before the action, or the action's own reward.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.errors import InvalidProblemError
+from homeward.models import Model
+from homeward.safety.criterion import Requirement
 from homeward.solvers import (
     ConstrainedProblem,
     HorizonProblem,
     PolicySolution,
+    Problem,
     Status,
     engine,
     solve_constrained,
@@ -31,40 +35,18 @@ from homeward.solvers import (
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.problems import end_at
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
-    from homeward.safety.criterion import Requirement
-    from homeward.solvers import Problem
-
-
-MAX_ENUMERATED = 6
-"""Largest number of requirements of which all subsets are tested for a conflict."""
-
+MAX_ENUMERATED = 6  # largest number of requirements of which all subsets are tested for a conflict
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
-    """A constrained problem, and the policy that is followed after its exits.
-
-    Attributes
-    ----------
-    problem : Problem
-    exits : [S, A] array of bool, optional
-        Mask of the actions that leave a set to stay inside.
-    afterwards : [S] array of int, optional
-        Policy after an exit; [n, S] for a fixed recall.
-    unsure : float
-        Optimality gap of `afterwards`.
-    """
+    """A constrained problem, and the policy that is followed after its exits."""
 
     problem: Problem
-    exits: BoolArray | None = None
-    afterwards: IntArray | None = None
-    unsure: float = 0.0
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave a set to stay inside
+    afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
+    unsure: float = 0.0  # optimality gap of `afterwards`
 
 
 def pose(

@@ -8,18 +8,14 @@ is home before any limit is exceeded, whenever it is recalled; where moves are s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from homeward.arrays import number, numbers
+from homeward.arrays import FloatArray, number, numbers
 from homeward.errors import InvalidProblemError
-from homeward.safety.criterion import check_level, check_steps
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.safety.criterion import Requirement, Situation
-    from homeward.safety.return_home import Home
+from homeward.safety.criterion import Requirement, Situation, check_level, check_steps
+from homeward.safety.return_home import Home
 
 
 class Allowance(NamedTuple):

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from homeward.arrays import named_index
+from homeward.arrays import FloatArray, IntArray, named_index
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.safety.criterion import Requirement, check_level, check_steps
+from homeward.models import Model, Moves
+from homeward.safety.criterion import Requirement, Situation, check_level, check_steps
 from homeward.solvers import solve_return, solve_return_within
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
-    from homeward.safety.criterion import Situation
 
 Home = Literal["current", "start"] | int | str | Sequence[int | str] | np.ndarray
 """Home: the current state, the start of the run, a state, or any one of several states.
@@ -110,23 +105,12 @@ def _require(
     reward, final = situation.recall_reward(returns.value, corrections.exploring, out)
     name = return_name(model, home, within)
     return Requirement(
-        name,
-        delta,
-        reward,
-        home,
-        returns,
-        returns.value,
-        final=final,
-        within=within,
-        kind="return",
+        name, delta, reward, home, returns, returns.value, final=final, within=within, kind="return"
     )
 
 
 def home_states(given: Home, model: Model, start: int) -> IntArray:
-    """Return the states [n] that count as home, ascending; raise if one does not exist.
-
-    `given` is not "current"; `start` is the run's first state.
-    """
+    """Return the states [n] that `given` or `start` names as home, ascending; raise if missing."""
     error = InvalidProblemError
     if isinstance(given, str) and given == "start":
         given = start

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import named_index, own
+from homeward.arrays import BoolArray, FloatArray, named_index, own
 from homeward.beliefs.corrections import Correction, stay_moves
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.safety.criterion import Requirement, check_level, no_return
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.models import Model
-    from homeward.safety.criterion import Situation
+from homeward.models import Model, Moves
+from homeward.safety.criterion import Requirement, Situation, check_level, no_return
 
 
 @dataclass(frozen=True, slots=True, eq=False)

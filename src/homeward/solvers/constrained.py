@@ -26,16 +26,17 @@ plus the gap of the pricing problem is an upper bound on the objective of every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from homeward.arrays import indices, numbers
+from homeward.arrays import FloatArray, IntArray, indices, numbers
 from homeward.errors import InvalidProblemError
 from homeward.solvers.engines import ROUND_LIMIT, engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.problems import HorizonProblem, PolicySolution, Status
+from homeward.solvers.problems import HorizonProblem, PolicySolution, Problem, Status
 from homeward.solvers.tolerances import (
     FEASIBILITY_TOLERANCE,
     GAP_TOLERANCE,
@@ -44,24 +45,12 @@ from homeward.solvers.tolerances import (
     met_within,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.solvers.problems import Problem
-
-PRICE_TOLERANCE = 1e-13
-"""A column improves the mixture if its priced value is higher by more than this fraction."""
-CLOSE_GAP = 1e-11
-"""The search ends if the gap is below this fraction of the largest value."""
-SMALLEST_GAP = 1e-290
-"""A gap below this counts as 0, however small the values are."""
-MAX_PRICINGS = 2000
-"""Largest number of ordinary MDPs that are solved for one constrained problem."""
-BRACKET_ROUNDS = 1
-"""Rounds of policy iteration for a column that only narrows a bracket."""
-HINT_FACTORS = (1.0, 2.0)
-"""The first bracket is searched at the hinted multiplier times, or divided by, these factors."""
+PRICE_TOLERANCE = 1e-13  # a column improves the mixture if it is worth more by this fraction
+CLOSE_GAP = 1e-11  # the search ends if the gap is below this fraction of the largest value
+SMALLEST_GAP = 1e-290  # a gap below this counts as 0, however small the values are
+MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem
+BRACKET_ROUNDS = 1  # rounds of policy iteration for a column that only narrows a bracket
+HINT_FACTORS = (1.0, 2.0)  # a first bracket is sought at the hint times, or over, these
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +124,7 @@ class Pricer:
 
 
 def solve_constrained(
-    problem: Problem,
-    starts: Sequence[IntArray] = (),
-    hint: FloatArray | None = None,
+    problem: Problem, starts: Sequence[IntArray] = (), hint: FloatArray | None = None
 ) -> ConstrainedSolution:
     """Solve a problem by column generation, warm-started from `starts` and `hint`.
 

@@ -21,26 +21,27 @@ includes the changes that were too small to visit a state again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from homeward.models import Moves
+from homeward.arrays import FloatArray, IntArray
+from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.graphs import unsigned, ways_to
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.kernels import SLACK
-from homeward.solvers.problems import ConstrainedProblem, HorizonProblem, PolicySolution, Status
+from homeward.solvers.problems import (
+    ConstrainedProblem,
+    HorizonProblem,
+    PolicySolution,
+    Problem,
+    Status,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model, SparseMDP
-    from homeward.solvers.problems import Problem
-
-    Start: TypeAlias = tuple[IntArray, FloatArray, float]
+Start: TypeAlias = tuple[IntArray, FloatArray, float]
 
 ROUND_LIMIT = 1000
 

@@ -13,31 +13,20 @@ with one step of refinement, or by GMRES to `MAX_RESIDUAL`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import gmres, splu
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import SparseMDP
+from homeward.arrays import FloatArray, IntArray
+from homeward.models import SparseMDP
 
-MIN_LEAVE = 1e-250
-"""Smallest probability of leaving a state that does not count as 0."""
-
-MAX_DENSE_STATES = 150
-"""Largest number of states for which a dense solve is faster than a sparse one."""
-
-MIN_GMRES_STATES = 1500
-"""Number of states above which GMRES may be tried before LU."""
-
-MAX_LU_BANDWIDTH = 3.0
-"""Largest bandwidth, in units of √S, for which LU is faster than GMRES, as on a map."""
-
-MAX_RESIDUAL = 4e-15
-"""Largest residual of a GMRES solution, as a fraction of its largest value."""
+MIN_LEAVE = 1e-250  # smallest probability of leaving a state that does not count as 0
+MAX_DENSE_STATES = 150  # most states for which a dense solve is faster than a sparse one
+MIN_GMRES_STATES = 1500  # number of states above which GMRES may be tried before LU
+MAX_LU_BANDWIDTH = 3.0  # in √S, up to which LU is faster than GMRES, as on a map
+MAX_RESIDUAL = 4e-15  # largest residual of a GMRES solution, as a fraction of its largest value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,10 +86,7 @@ def missing_mass(rows: csr_array) -> FloatArray:
 
 
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Return x [n, K] with ``leave·x − onward·x = gain``; None if the system is singular.
-
-    `leave` is [n], `onward` [n, n] and `gain` [n, K].
-    """
+    """Return x [n, K] with leave [n]·x − onward [n, n]·x = gain [n, K]; None if singular."""
     if len(leave) <= MAX_DENSE_STATES:
         among = np.diag(leave) - onward.toarray()
         try:

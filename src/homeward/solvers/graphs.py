@@ -7,26 +7,19 @@ no distance is too short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import njit
+from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Moves
+Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
-    Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
-
-UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
-"""Factors that exceed the rounding of a division, a sum and a product together."""
-
-MIN_SUCCESS = 1e-250
-"""Smallest success probability of an edge."""
-
-BUCKET_POWERS, BUCKET_BITS = 64, 6
-"""Distances from 2**−64 to 1 are sorted into buckets: 2**6 buckets for each power of 2."""
+UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # exceed the rounding of a division, a sum and a product
+MIN_SUCCESS = 1e-250  # smallest success probability of an edge
+BUCKET_POWERS, BUCKET_BITS = 64, 6  # distances from 2**−64 to 1, in 2**6 buckets per power of 2
 
 
 def unsigned(indices: IntArray) -> IntArray:

@@ -8,21 +8,16 @@ Method: backward induction, which is exact and takes O(n·S·A) time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.kernels import SLACK
-from homeward.solvers.problems import PolicySolution, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.solvers.problems import HorizonProblem
+from homeward.solvers.problems import HorizonProblem, PolicySolution, Status
 
 
 class HorizonEngine:
@@ -79,10 +74,7 @@ class HorizonEngine:
         return PolicySolution(policy, values, 0.0, Status.OPTIMAL, 1)
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the values [1 + K, S] one step before `values`, under a policy [S].
-
-        `after` [S] is the objective that is collected after an exit.
-        """
+        """Return the values [1 + K, S] one step before; `after` [S] is collected at exits."""
         model, states = self.problem.model, np.arange(len(policy))
         paid, left = self.problem.totals[:, states, policy], self._exits[states, policy]
         if isinstance(model, Moves):

@@ -20,14 +20,9 @@ from homeward.compiling import announce, njit
 
 announce()
 
-SLACK = 2e-14
-"""An action is better if it adds more than this fraction of the largest value."""
-
-MAX_SWEEPS = 24
-"""Largest number of improvement sweeps in one round of policy iteration."""
-
-FEW = 50
-"""After its limit, iteration continues for up to `FEW` rounds while at most S/`FEW` states rise."""
+SLACK = 2e-14  # an action is better if it adds more than this fraction of the largest value
+MAX_SWEEPS = 24  # largest number of improvement sweeps in one round of policy iteration
+FEW = 50  # after its limit, iteration goes on for `FEW` rounds while at most S/`FEW` states rise
 
 
 class MoveProblem(NamedTuple):

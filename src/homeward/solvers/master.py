@@ -17,26 +17,16 @@ method stops without a result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import njit
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from homeward.arrays import FloatArray, IntArray
-
-COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13
-"""Largest amounts by which a reduced cost and a basic value may be below 0 and still count as 0."""
-
-MIN_PIVOT = 1e-11
-"""Smallest absolute value of a pivot."""
-
-BLAND_AFTER, MAX_ROUNDS = 50, 400
-"""Number of rounds before Bland's rule is used, and before the simplex method stops."""
-
+COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13  # how far below 0 counts as 0
+MIN_PIVOT = 1e-11  # smallest absolute value of a pivot
+BLAND_AFTER, MAX_ROUNDS = 50, 400  # rounds before Bland's rule, and before the simplex stops
 MAX_HIGHS_ITERATIONS = 10_000
 
 

@@ -21,31 +21,24 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import highspy
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron, vstack
 
+from homeward.arrays import FloatArray
 from homeward.solvers.constrained import ConstrainedSolution, checked
 from homeward.solvers.engines import engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.problems import PolicySolution, Status
+from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
 from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.solvers.problems import ConstrainedProblem
-
 Method = Literal["simplex", "ipm"]
-SMALLEST_ENTRY = 1e-12
-"""Smallest matrix entry that HiGHS keeps; its default, 1e-9, costs 1e-7 of the objective."""
-IPM_ITERATIONS = 1000
-"""Largest number of iterations of the interior point method, which may not converge near γ = 1."""
-SIMPLEX_ITERATIONS = 10_000, 100
-"""Largest number of iterations of the simplex method: a constant, and a number per variable."""
-MAX_CORNERS = 256
-"""Largest number of deterministic policies on the support of an LP solution."""
+SMALLEST_ENTRY = 1e-12  # least entry that HiGHS keeps; its 1e-9 costs 1e-7 of the objective
+IPM_ITERATIONS = 1000  # of the interior point method, which may not converge near γ = 1
+SIMPLEX_ITERATIONS = 10_000, 100  # of the simplex method: a constant, and a number per variable
+MAX_CORNERS = 256  # largest number of deterministic policies on the support of an LP solution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +79,7 @@ def occupancy_lp(
     return replace(answer, status=answer.status if cut_short else Status.NUMERICAL)
 
 
-def statement_of(
-    problem: ConstrainedProblem,
-) -> tuple[csc_array, FloatArray, FloatArray, float]:
+def statement_of(problem: ConstrainedProblem) -> tuple[csc_array, FloatArray, FloatArray, float]:
     """Return the LP: matrix [S + K, n], lower limits [S + K] of its rows, costs [n] and a unit.
 
     The first S rows are equations, the others are lower bounds. The n variables are the
@@ -116,10 +107,7 @@ def run_lp(
     *,
     closest: bool = False,
 ) -> Occupancy:
-    """Build the LP and solve it once; with `closest`, minimise the total shortfall instead.
-
-    HiGHS drops entries of the matrix below `smallest`.
-    """
+    """Solve the LP without entries below `smallest`; with `closest`, minimise the shortfall."""
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
     usable = np.isfinite(problem.objective).ravel()

@@ -6,26 +6,20 @@ A total is the sum of a reward [S, A] over the steps: discounted by γ over infi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import diags_array
 
-from homeward.arrays import index, set_fields
+from homeward.arrays import BoolArray, FloatArray, IntArray, index, set_fields
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import kernels
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
-
-LARGEST_TOTAL = 1e290
-"""Upper limit of the absolute value of a total, so that no sum of totals overflows."""
+LARGEST_TOTAL = 1e290  # limit of the size of a total, so that no sum of totals overflows
 
 
 class Status(StrEnum):

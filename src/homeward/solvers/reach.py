@@ -11,26 +11,17 @@ stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
-from homeward.models import Moves
+from homeward.models import Model, Moves
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
-
-LARGE_FRACTION = 0.1
-"""If a reachable reward is at least this fraction of the largest, the objective is not changed."""
+LARGE_FRACTION = 0.1  # if so much of the largest reward is in reach, nothing is changed
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set `objective` [S, A] to 0 in unreachable states if the largest rewards are there.
-
-    Entries of −inf stay.
-    """
+    """Set `objective` [S, A], if largest in unreachable states, to 0 there; −inf stays."""
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))

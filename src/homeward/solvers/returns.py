@@ -25,32 +25,32 @@ one improvement step could still add in any state, plus this allowance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import first_of, frozen, indices, is_default_zero, numbers, place
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    first_of,
+    frozen,
+    indices,
+    is_default_zero,
+    numbers,
+    place,
+)
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.solvers.folding import fold, solve_folded
+from homeward.models import Model, Moves, SparseMDP
+from homeward.solvers.folding import Folded, fold, solve_folded
 from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.problems import Status
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model, SparseMDP
-    from homeward.solvers.folding import Folded
-
-GAIN_TOLERANCE = 1e-13
-"""Largest gain that counts as rounding."""
-GAP_TOLERANCE = 1e-9
-"""Largest gap of an optimal return policy."""
-UNIT = 32 * float(np.finfo(np.float64).eps)
-"""Upper bound on the rounding error of a probability, per move."""
+GAIN_TOLERANCE = 1e-13  # largest gain that counts as rounding
+GAP_TOLERANCE = 1e-9  # largest gap of an optimal return policy
+UNIT = 32 * float(np.finfo(np.float64).eps)  # bound on a probability's rounding error, per move
 ROUND_LIMIT = 1000
 
-GIVE_UP = -1
-"""Entry of a return policy instead of an action: stop trying to return, or already at home."""
+GIVE_UP = -1  # instead of an action: stop trying to return, or already at home
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,10 +67,7 @@ class ReturnSolution:
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    """Return the policy that maximises the lower bound on the probability of reaching `home` [n].
-
-    `correction` [S, A] is at most 0.
-    """
+    """Return the policy with the best lower bound on reaching `home` [n]; `correction` ≤ 0."""
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
         distance, policy = distances_home(

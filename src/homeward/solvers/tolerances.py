@@ -2,14 +2,9 @@
 
 import numpy as np
 
-FEASIBILITY_TOLERANCE = 1e-9
-"""Largest shortfall of a total that still meets its level, without rounding; see `met_within`."""
-
-GAP_TOLERANCE = 1e-8
-"""Largest gap of an optimal solution, as a fraction of the largest value."""
-
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-"""Relative rounding error of an evaluation, per step."""
+FEASIBILITY_TOLERANCE = 1e-9  # largest shortfall without rounding; see `met_within`
+GAP_TOLERANCE = 1e-8  # largest gap of an optimal solution, as a fraction of the largest value
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a value, per step
 
 
 def met_within(span: float) -> float:

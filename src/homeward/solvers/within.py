@@ -28,14 +28,12 @@ for every layer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.solvers import graphs
 from homeward.solvers.graphs import unsigned
 from homeward.solvers.problems import Status
@@ -48,15 +46,8 @@ from homeward.solvers.returns import (
     open_success,
 )
 
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
-
-VALUE_TOLERANCE = 1e-15
-"""Layers stop when no value rises by more than this."""
-
-UNLIMITED_FACTOR = 2.0
-"""If the limit is at least this times √S steps, a search without a limit is tried first."""
+VALUE_TOLERANCE = 1e-15  # layers stop when no value rises by more than this
+UNLIMITED_FACTOR = 2.0  # if the limit is this times √S or more, none is tried first
 
 
 def solve_return_within(
@@ -153,10 +144,7 @@ def improve_moves(
     best: FloatArray,
     choice: IntArray,
 ) -> None:
-    """Write the ``best`` value [S] one step before ``value`` [S], and its action ``choice`` [S].
-
-    An action with reward −inf, or whose destination is its own state, is never chosen.
-    """
+    """Write `best` [S] one step before `value` [S], and its action `choice` [S]."""
     states, actions = dest.shape
     for s in range(states):
         best[s], choice[s] = -np.inf, 0

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.agents.catalogue import find_agent
-from homeward.planning.explorer import End
-from homeward.runs.config import checked
-from homeward.runs.kind import Metrics, find_kind
-from homeward.studies.study import define
+from homeward.planning.explorer import End, Loop
+from homeward.runs.config import Config, checked
+from homeward.runs.kind import Kind, Metrics, Setup, find_kind
+from homeward.studies.study import Study, define
 from homeward.studies.table import Table, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from homeward.planning.explorer import Loop
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Kind, Setup
-    from homeward.studies.study import Study
 
 AGENTS = (
     *("ours", "paper", "naive", "best-rate", "rmax", "mbie-eb", "near-bayesian"),
@@ -36,9 +29,7 @@ AGENTS = (
 )
 """Agents that are compared unless others are named."""
 
-POINTS = 100
-"""Number of points of a run's curves by steps."""
-
+POINTS = 100  # number of points of a run's curves by steps
 COLUMNS = (
     *("agent", "promise", "runs", "unit", "gain", "gain_q1", "gain_q3", "home", "stranded"),
     *("stranded_at", "steps", "done", "ends", "cpu_ms"),

@@ -12,21 +12,23 @@ that killed `MAX_DEATHS` workers is recorded as failed.
 from __future__ import annotations
 
 from collections import Counter, deque
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, nullcontext
 from math import ceil
-from typing import TYPE_CHECKING
 
 from homeward.errors import InvalidInputError
 from homeward.runs.kind import load
-from homeward.studies.crews import Batch, Inline, cores, local_crew, remote_crew
+from homeward.studies.crews import (
+    Batch,
+    BatchResult,
+    Cluster,
+    Inline,
+    cores,
+    local_crew,
+    remote_crew,
+)
+from homeward.studies.study_file import StudyFile
 from homeward.studies.work import TaskOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from contextlib import AbstractContextManager
-
-    from homeward.studies.crews import BatchResult, Cluster
-    from homeward.studies.study_file import StudyFile
 
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500

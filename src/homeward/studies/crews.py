@@ -11,17 +11,15 @@ import logging
 import os
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
 from homeward.studies.work import TaskOutcome, perform
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ANSWER_SECONDS = 5.0  # seconds that a scheduler may take to answer
 POLL_SECONDS = 1.0  # seconds between two counts of the workers

@@ -9,19 +9,17 @@ from __future__ import annotations
 import json
 import tomllib
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, product
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.runs.config import Strict, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
@@ -22,9 +22,6 @@ from homeward.runs.manifest import now
 from homeward.runs.observation_codec import decode, encode
 from homeward.studies.study import Study
 from homeward.studies.work import TaskOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 FORMAT = 1
 APPLICATION_ID = 0x486F6D65  # SQLite's application id of study files

@@ -10,19 +10,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.errors import InvalidFileError
 from homeward.extras import need
 from homeward.files import replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.studies.study_file import StudyFile
-    from homeward.studies.work import Scalar
+from homeward.studies.study_file import StudyFile
+from homeward.studies.work import Scalar
 
 KINDS = (".csv", ".parquet")
 
@@ -82,10 +79,7 @@ def write_table(table: Table, out: Path | str) -> None:
 
 
 def _as_csv(table: Table, out: Path) -> bytes:
-    """Return a table as CSV in UTF-8.
-
-    Floats keep every bit, booleans are written as true and false, and None as an empty entry.
-    """
+    """Return a table as UTF-8 CSV: floats with every bit, true or false, nothing for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)

@@ -7,17 +7,13 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from homeward.errors import HomewardError
-from homeward.runs.kind import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from homeward.planning.explorer import Loop, Step
-    from homeward.runs.kind import Setup
+from homeward.planning.explorer import Loop, Step
+from homeward.runs.kind import Setup, load
 
 Scalar: TypeAlias = str | bool | int | float | None
 

@@ -26,11 +26,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, numb
 from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Elevation, Georeference, describe_extent, to_grid, to_map
 
-FILTER_REACH = 4.0
-"""Reach of the Gaussian filter, in σ."""
-
-BAND_PIXELS = 1 << 23
-"""About how many pixels are filtered at once."""
+FILTER_REACH = 4.0  # reach of the Gaussian filter, in σ
+BAND_PIXELS = 1 << 23  # about how many pixels are filtered at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +81,7 @@ class Cells(Georeference):
         return describe_extent(self.transform, self.shape)
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
-        """Return the (row, column) of the cell at these map coordinates; raise if off the map.
-
-        The near edges of the grid belong to it, the far ones do not.
-        """
+        """Return the (row, column) at map coordinates; raise if off the map, or on a far edge."""
         x, y = (number(v, n, InvalidInputError) for v, n in ((x, "x"), (y, "y")))
         column, row = to_grid(self.transform, x, y)
         rows, columns = self.shape
@@ -183,10 +177,7 @@ def place_cells(
     blocked: BoolArray,
     error: float | FloatArray,
 ) -> Cells:
-    """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
-
-    ``error`` in m², of all cells or of each [R, C], is added to the variance.
-    """
+    """Return cells of `sides` pixels; fields are [R, C]; `error` in m² is added to the variance."""
     if (
         not isinstance(error, np.ndarray)
         and not 0.0 < number(error, "the error", InvalidInputError) < math.inf

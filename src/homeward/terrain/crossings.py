@@ -20,57 +20,38 @@ both ways. The time is linear in the number of pixels, for cells of a given size
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.compiling import njit
 from homeward.errors import InvalidInputError
 from homeward.terrain.cells import Cells, place_cells, sides_of
+from homeward.terrain.elevation import Elevation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from homeward.terrain.elevation import Elevation
-
-COMFORTABLE = math.tan(math.radians(3.0))
-"""Margin from which on a step costs no more than its length."""
-
-NARROW_COST = 3.0
-"""Additional cost of a metre without any margin, in metres."""
-
-BAND_PIXELS = 1 << 18
-"""About how many pixels a thread works on at once."""
-
+COMFORTABLE = math.tan(math.radians(3.0))  # margin from which a step costs only its length
+NARROW_COST = 3.0  # additional cost of a metre without any margin, in metres
+BAND_PIXELS = 1 << 18  # about how many pixels a thread works on at once
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 ACTIONS = len(STEPS)
-FIRST, LAST = 3, 6
-"""The actions E to SW, which visit every pair of neighbours once."""
+FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
 
 
 @dataclass(frozen=True, slots=True)
 class DrivingLimits:
-    """The limits of what a vehicle can drive.
+    """The limits of what a vehicle can drive."""
 
-    Attributes
-    ----------
-    climb : degrees, steepest slope up
-    descend : degrees, steepest slope down
-    roll : degrees, steepest slope aside
-    wheelbase : m, from the front wheels to the rear ones; the track is as wide
-    """
-
-    climb: float
-    descend: float
-    roll: float
-    wheelbase: float
+    climb: float  # degrees, steepest slope up
+    descend: float  # degrees, steepest slope down
+    roll: float  # degrees, steepest slope aside
+    wheelbase: float  # m, from the front wheels to the rear ones; the track is as wide
 
     def __post_init__(self) -> None:
         for name in ("climb", "descend", "roll"):
@@ -124,26 +105,15 @@ def _steps_of(pixel: tuple[float, float], wheelbase: float) -> _Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossings:
-    """Ways between neighbouring cells, over the pixels of a terrain model.
+    """Ways between neighbouring cells, over the pixels of a terrain model."""
 
-    Attributes
-    ----------
-    heights : [rows, columns] m, of the pixels; NaN for no data and for obstacles
-    pixel : m, height and width of a pixel
-    sides : pixels, height and width of a cell
-    vehicle : what can be driven
-    anchor : [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
-    up : [S, A] tangent by which the steepest slope up is below its limit; −inf without a way
-    down : [S, A] the same for the steepest slope down
-    """
-
-    heights: FloatArray
-    pixel: tuple[float, float]
-    sides: tuple[int, int]
-    vehicle: DrivingLimits
-    anchor: IntArray
-    up: FloatArray
-    down: FloatArray
+    heights: FloatArray  # [rows, columns] m, of the pixels; NaN for no data and for obstacles
+    pixel: tuple[float, float]  # m, height and width of a pixel
+    sides: tuple[int, int]  # pixels, height and width of a cell
+    vehicle: DrivingLimits  # what can be driven
+    anchor: IntArray  # [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
+    up: FloatArray  # [S, A] margin (tangent) of the steepest slope up; −inf without a way
+    down: FloatArray  # [S, A] the same for the steepest slope down
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -259,18 +229,10 @@ class Crossings:
 def find_crossings(
     heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: DrivingLimits
 ) -> Crossings:
-    """Return the ways between neighbouring cells of ``sides`` pixels.
+    """Return the ways between neighbouring cells of `sides` pixels (height, width).
 
-    Parameters
-    ----------
-    heights
-        [rows, columns] m, of the pixels; NaN for no data and for obstacles.
-    pixel
-        Height and width of a pixel in m.
-    sides
-        Height and width of a cell in pixels. Incomplete cells at the far edges are left out.
-    vehicle
-        What can be driven.
+    `heights` [rows, columns] are in m, NaN for no data and for obstacles; `pixel` is the height and
+    width of a pixel in m. Incomplete cells at the far edges are left out.
     """
     heights = frozen(np.ascontiguousarray(heights, np.float64))
     anchor, found = _cross(heights, pixel, sides, vehicle, parts=2)

@@ -23,28 +23,18 @@ from homeward.errors import InvalidInputError
 
 Transform: TypeAlias = tuple[float, float, float, float, float, float]
 
-ANGLE_TOLERANCE = 1e-6
-"""Maximum deviation of the angle between rows and columns from 90°, in radians."""
+ANGLE_TOLERANCE = 1e-6  # radians that rows and columns may deviate from a right angle
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Georeference:
-    """Position, orientation and scale of a grid on a map.
+    """Position, orientation and scale of a grid on a map."""
 
-    Attributes
-    ----------
-    transform : from (column, row) of the grid to map coordinates (x, y)
-    crs : coordinate system as WKT; None if unknown
-    name : name of the terrain in messages and figures
-    unit : length of a unit of the map, in metres
-    is_own : whether map coordinates are metres from the south-west corner of the terrain
-    """
-
-    transform: Transform
-    crs: str | None = None
-    name: str = "terrain"
-    unit: float = 1.0
-    is_own: bool = False
+    transform: Transform  # from (column, row) of the grid to map coordinates (x, y)
+    crs: str | None = None  # coordinate system as WKT; None if unknown
+    name: str = "terrain"  # name of the terrain in messages and figures
+    unit: float = 1.0  # length of a unit of the map, in metres
+    is_own: bool = False  # coordinates are metres from the south-west corner of the terrain
 
     def __post_init__(self) -> None:
         unit = number(self.unit, "the unit of the map", InvalidInputError)

@@ -5,34 +5,27 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidFileError
 from homeward.extras import need
 from homeward.terrain.raw import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.elevation import Transform
     from homeward.terrain.windows import PixelWindow
 
-MAX_MAGNITUDE = 1e30
-"""Larger magnitudes are special constants of a file format, never heights."""
-
-FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
-"""Usual values for missing data in files that do not declare such a value."""
-
-LABELS = (".LBL", ".lbl", ".XML", ".xml")
-"""Suffixes of a label file beside a raw raster."""
-
+MAX_MAGNITUDE = 1e30  # larger magnitudes are special constants of a file format, never heights
+FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)  # missing data in files that do not say
+LABELS = (".LBL", ".lbl", ".XML", ".xml")  # suffixes of a label file beside a raw raster
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
 """GDAL drivers that may read a file upside down."""
 
@@ -43,14 +36,10 @@ PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """Special values for missing data in 16-bit planetary rasters."""
 
-GEOGRAPHIC = "GEOGCS["
-"""Beginning of the longitudes and latitudes in the WKT of a coordinate system."""
-
+GEOGRAPHIC = "GEOGCS["  # beginning of longitudes and latitudes in the WKT of a system
 MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
 
-STRIP_PIXELS = 1 << 23
-"""Approximate number of pixels that are read at once."""
-
+STRIP_PIXELS = 1 << 23  # approximate number of pixels that are read at once
 METRES = {
     name: metres
     for metres, names in {
@@ -266,10 +255,7 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
 def stretch_of(
     crs: str, transform: Transform, shape: tuple[int, int], unit: float
 ) -> tuple[float, float]:
-    """Return the least and the largest ratio of a length on the map to that on the ground.
-
-    They are taken in all directions, at the middle and the corners of a grid.
-    """
+    """Return the least and largest ratio of map to ground lengths, at the middle and corners."""
     rows, columns = shape
     a, b, c, d, e, f = transform
     places = [(0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
@@ -306,11 +292,6 @@ def has_degrees(crs: str | None) -> bool:
 def is_earth(crs: str) -> bool:
     """Return whether a coordinate system (WKT) is one of Earth, by its radius."""
     return EARTH_RADII[0] < radius_of(crs) < EARTH_RADII[1]
-
-
-def body_of(crs: str) -> str:
-    """Return the size of the body of a coordinate system (WKT) as PROJ parameters."""
-    return "+datum=WGS84" if is_earth(crs) else f"+R={radius_of(crs):.10g}"
 
 
 def radius_of(wkt: str) -> float:

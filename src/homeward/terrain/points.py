@@ -7,22 +7,17 @@ another system. A feature's property ``weight`` is the weight of its points; it 
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from homeward.errors import InvalidInputError
-from homeward.terrain.elevation import describe_extent, to_grid
-from homeward.terrain.polygons import corner, geometries, read_geojson
+from homeward.terrain.elevation import Georeference, describe_extent, to_grid
+from homeward.terrain.polygons import Move, corner, geometries, read_geojson
 
 if TYPE_CHECKING:
-    import os
-
     from homeward.terrain.cells import Cells
-    from homeward.terrain.elevation import Georeference
-    from homeward.terrain.polygons import Move
 
-Target: TypeAlias = tuple[float, float, float]
-"""x and y on the map, and a weight: above 0, or 0 in older records."""
-
+Target: TypeAlias = tuple[float, float, float]  # x and y on the map, and a weight of 0 or more
 MAX_TARGETS = 10_000
 MAX_WEIGHT = 1e6
 

@@ -11,27 +11,31 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
-from homeward.terrain.elevation import describe_extent, to_grid, wkt_name
+from homeward.terrain.elevation import (
+    Elevation,
+    Georeference,
+    Transform,
+    describe_extent,
+    to_grid,
+    wkt_name,
+)
 from homeward.terrain.gdal import need_rasterio, told
 from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-    from homeward.arrays import BoolArray, FloatArray
     from homeward.terrain.cells import Cells
-    from homeward.terrain.elevation import Elevation, Georeference, Transform
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
@@ -45,14 +49,9 @@ Move: TypeAlias = Callable[
 T = TypeVar("T")
 
 MAX_CORNERS = 200_000
-MAX_COORDINATE = 1e15
-"""Maximum magnitude of a coordinate, so that products of coordinates are finite."""
-
-QUERY_EDGES = 64
-"""Number of edges per search for crossings; it bounds the memory of the search."""
-
-MAX_DEPTH = 20
-"""Maximum depth of nested collections."""
+MAX_COORDINATE = 1e15  # largest magnitude, so that products of coordinates are finite
+QUERY_EDGES = 64  # number of edges per search for crossings; it bounds the memory of the search
+MAX_DEPTH = 20  # maximum depth of nested collections
 
 
 def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:
@@ -205,10 +204,7 @@ def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, A
 def geometries(
     value: Any, where: str = "it", depth: int = 0, about: Any = None
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yield each geometry of a GeoJSON value, its name in messages, and its feature's properties.
-
-    Features without a geometry are left out.
-    """
+    """Yield each geometry of a GeoJSON value, its name, and its feature's properties."""
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):

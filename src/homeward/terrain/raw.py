@@ -11,16 +11,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from homeward.errors import InvalidFileError
 from homeward.files import refusing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RAW_DRIVERS = (
     *("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR", "ENVI", "EHdr", "GenBin", "ERS", "PAux", "RST"),

@@ -10,14 +10,15 @@ height makes a cliff. Distances are those of the map projection, also where it s
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from homeward.arrays import number
+from homeward.arrays import FloatArray, number
 from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.files import refusing
 from homeward.terrain.elevation import (
@@ -42,20 +43,9 @@ from homeward.terrain.gdal import (
 )
 from homeward.terrain.windows import MapWindow, PixelWindow, Window
 
-if TYPE_CHECKING:
-    import os
-
-    from homeward.arrays import FloatArray
-
-MAX_PIXELS = 400_000_000
-"""Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""
-
-MAX_HEIGHT = 1e7
-"""Maximum height in metres; it admits heights above the centre of a planet."""
-
-GRID_TOLERANCE = 0.01
-"""Maximum distance in pixels between the grids of two rasters that count as the same."""
-
+MAX_PIXELS = 400_000_000  # most pixels that are read or generated at once: 3.2 GB
+MAX_HEIGHT = 1e7  # maximum height in metres; it admits heights above the centre of a planet
+GRID_TOLERANCE = 0.01  # distance in pixels up to which the grids of two rasters are the same
 UNKNOWN = "no coordinate system"
 
 EARTH_RADIUS = 6_371_000.0  # m, mean
@@ -118,10 +108,7 @@ def read_elevation(
 def read_size(
     path: str | os.PathLike[str], window: Window | None = None, pixel: float | None = None
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Return rows and columns of a raster or a window, and the height and width of a pixel in m.
-
-    Only the header of the file is read.
-    """
+    """Return rows and columns of a raster or window, and a pixel's height and width in m."""
     path = Path(path)
     with _opened(path, 1) as source:
         part, (a, b, _, d, e, _) = _part(path, source, window, pixel)
@@ -287,10 +274,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Return heights and transform with rows that run south and columns that run east.
-
-    A rotated raster is returned unchanged.
-    """
+    """Return heights and transform, flipped so that north is up unless the raster is rotated."""
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

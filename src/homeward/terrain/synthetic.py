@@ -49,10 +49,7 @@ MODEL_VARIANCE = 2.0**-4  # m², the paper's v₀: error variance of a terrain m
 def synthetic_mars(
     seed: int = 0, rows: int = 1000, columns: int = 2000, pixel: float = 1.0
 ) -> Elevation:
-    """Return cratered terrain of rows x columns pixels with side `pixel` in m.
-
-    The same seed gives the same terrain.
-    """
+    """Return cratered terrain of rows x columns pixels with side `pixel` in m, by its seed."""
     error = InvalidInputError
     seed = index(seed, 2**63, "the seed", error)
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))

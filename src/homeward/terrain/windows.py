@@ -21,8 +21,7 @@ from homeward.terrain.elevation import Transform, to_grid
 
 FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
 
-CENTRE_TOLERANCE = 1e-6
-"""Maximum distance in pixels at which a centre outside a window counts as inside."""
+CENTRE_TOLERANCE = 1e-6  # pixels by which a centre outside a window counts as inside
 
 
 @dataclass(frozen=True, slots=True)

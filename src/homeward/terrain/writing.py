@@ -10,34 +10,29 @@ its WKT, which GDAL understands. A terrain without a coordinate system is a plan
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from homeward.arrays import indices, numbers
+from homeward.arrays import FloatArray, indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import replace_file
 from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import need_rasterio, radius_of, to_degrees, told
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from homeward.arrays import FloatArray
     from homeward.terrain.cells import Cells
 
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
 """Coordinate system of a terrain without one."""
 
-KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}
-"""Radii in m, from and to, of the bodies that KML names; without a name it is Earth."""
-
+KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}  # radii in m of bodies besides Earth
 CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
 
 

@@ -14,11 +14,12 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -34,7 +35,7 @@ from homeward import __version__
 from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.downloads import file_of, files_of, other_levels
+from homeward.web.downloads import file_of, files_of
 from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
 from homeward.web.jobs import MAX_QUEUED, MAX_QUEUED_BYTES, Jobs
@@ -65,9 +66,6 @@ from homeward.web.uploads import (
     Uploads,
     used_by,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 STATIC = Path(__file__).parent / "static"
 MAX_WARMING_SECONDS = 5.0  # seconds that the start waits for the viewing processes
@@ -150,10 +148,7 @@ class Server:
         return app
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        """Return the response to a request that failed.
-
-        An address of the interface without a version is redirected.
-        """
+        """Return the response to a failed request; redirect addresses without a version."""
         path = request.url.path
         if isinstance(error, HTTPException):
             old = path.startswith("/api/") and not path.startswith(f"{API}/")
@@ -321,9 +316,8 @@ class Server:
         kind = check_kind(summary["kind"])
         keys = all_forms()[kind].keys
         stem = self.catalogue.free_name(name, [f"-{level:g}" for level in levels], self.making)
-        runs = {
-            check_name(f"{stem}-{level:g}"): other_levels(config, keys, level) for level in levels
-        }
+        kept = {key: value for key, value in config.items() if key in keys and value is not None}
+        runs = {check_name(f"{stem}-{level:g}"): {**kept, "delta": level} for level in levels}
         await self._make(runs, kind)
         made = [await run_in_threadpool(self.streams.summary, each) for each in runs]
         return json_response({"runs": made}, 201)
@@ -397,7 +391,7 @@ class Server:
             size = sum(len(json.dumps(config)) for config in runs.values())
             await self.jobs.check_room(len(runs), size)
             for name, config in runs.items():
-                await self.pool.ask("", "make_mission" if mission else "make", name, kind, config)
+                await self.pool.ask("", "make", name, kind, config, mission)
                 made.append(name)
             if not mission:
                 await self.jobs.start(*runs)

@@ -11,10 +11,12 @@ import os
 import re
 import stat
 import threading
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
@@ -23,17 +25,11 @@ from homeward.runs.field_archive import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
 from homeward.runs.log import LogFollower
-from homeward.runs.manifest import MISSION_FORMAT
+from homeward.runs.manifest import MISSION_FORMAT, Manifest
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
 from homeward.web.uploads import name_of
 from homeward.words import why_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from homeward.runs.manifest import Manifest
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 OLD_FIELDS = "fields"  # folder in which earlier versions stored the arrays of `FIELDS`

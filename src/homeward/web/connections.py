@@ -12,11 +12,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-CHECK_SECONDS = 10.0
-"""Seconds between two checks; a connection without a request between two checks is closed."""
-
-SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10
-"""While data waits to be sent, the client must read this many bytes in each of these intervals."""
+CHECK_SECONDS = 10.0  # between two checks; a connection without a request is closed
+SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10  # a client must read so many bytes in so many seconds
 
 
 class IdleTimeout(H11Protocol):

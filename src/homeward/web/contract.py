@@ -55,7 +55,7 @@ class Outcome(StrEnum):
 class Answer(BaseModel):
     """Base of all answers: every key is present, and every key is declared."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 class Refused(Answer):
@@ -291,8 +291,6 @@ class Why(Answer):
 class Edge(Answer):
     """One move of a return path."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
     from_: Annotated[int, Field(alias="from")]
     to: int
     action: int
@@ -342,8 +340,6 @@ class GraphState(Answer):
 
 class GraphEdge(Answer):
     """One transition of a counterexample."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     from_: Annotated[str, Field(alias="from")]
     to: str
@@ -464,8 +460,6 @@ class Certificate(Answer):
 
 class StepsEvent(Answer):
     """Event `steps`: steps were recorded."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     id: str
     from_: Annotated[int, Field(alias="from")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward import __version__
-from homeward.runs import Run
+from homeward.runs import Kind, Run
 from homeward.runs.manifest import now
 from homeward.runs.run import STEPS, digest_of
 from homeward.runs.verification import plan_of_step
@@ -16,14 +16,8 @@ from homeward.web.refusals import Refusal
 from homeward.web.transport import DOWNLOADS
 from homeward.web.uploads import name_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.runs import Kind
-
 INTERNAL = ("config.json", "manifest.json")
-EPISODES = 2000
-"""Worlds in which a plan of the paper's algorithm is sampled."""
+EPISODES = 2000  # worlds in which a plan of the paper's algorithm is sampled
 
 
 def files_of(folder: Path) -> list[dict[str, Any]]:
@@ -78,9 +72,3 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     }
     about = {"run": folder.name, "step": recorded.record.step}
     return {**about, "refuted": refuted, "details": details}
-
-
-def other_levels(config: Mapping[str, Any], keys: tuple[str, ...], level: float) -> dict[str, Any]:
-    """Return the settings of a run with another level, as far as a page may set them."""
-    kept = {name: value for name, value in config.items() if name in keys and value is not None}
-    return {**kept, "delta": level}

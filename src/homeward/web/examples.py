@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from homeward.paper.counterexamples import all_stories, compare
+from homeward.models import Model
+from homeward.paper.counterexamples import Story, all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
-
-if TYPE_CHECKING:
-    from homeward.models import Model
-    from homeward.paper.counterexamples import Story
 
 STORIES = {
     "pit": (

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from homeward.errors import InvalidInputError
-from homeward.runs.config import checked
-from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.config import Config, checked
+from homeward.runs.kind import Form, find_kind, kind_names
 from homeward.web.frames import pack
 from homeward.web.refusals import Refusal
 from homeward.web.uploads import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from homeward.runs.config import Config
-    from homeward.runs.kind import Form
 
 
 def all_forms() -> dict[str, Form]:
@@ -43,10 +38,7 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config, list[str]]:
-    """Return a valid configuration from the page, and the keys whose files are uploads.
-
-    The names of uploads are replaced by paths.
-    """
+    """Return a valid configuration from the page, with uploads as paths, and the keys of these."""
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:

@@ -1,4 +1,4 @@
-"""Frames: named arrays in one binary message.
+"""Frames: named arrays in one binary message, and differences of maps to send in one.
 
 A frame has 4 bytes ``HWF1``; a uint32 n; n bytes of JSON ``{arrays: [{name, dtype, shape, offset,
 min, max}], step, total}``; zeros up to a multiple of 8; then the bytes of each array, little-endian
@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 MAGIC = b"HWF1"
 TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}
+SPARSE_SHARE = 0.25  # share of changed cells up to which a difference is smaller than the layer
+CELLS = ".cells"  # suffix of the array with the indices of the changed cells of a layer
 
 
 def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: Any) -> bytes:
@@ -40,3 +39,24 @@ def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: A
     text = json.dumps(header, allow_nan=False).encode()
     head = MAGIC + struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % 8), *parts])
+
+
+def differences(
+    before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return what changed in each layer [R, C], or the layer itself if much changed.
+
+    A changed layer has the indices of its changed cells, ``name.cells`` [n], and their values [n].
+    """
+    found: dict[str, NDArray[Any]] = {}
+    for name, layer in after.items():
+        old, new = before[name].ravel(), layer.ravel()
+        changed = old != new
+        if new.dtype.kind == "f":
+            changed &= ~(np.isnan(old) & np.isnan(new))
+        cells = np.flatnonzero(changed)
+        if cells.size > SPARSE_SHARE * new.size:
+            found[name] = layer
+        else:
+            found[name + CELLS], found[name] = cells.astype(np.int32), new[cells]
+    return found

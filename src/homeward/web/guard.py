@@ -21,16 +21,13 @@ import hmac
 import ipaddress
 import re
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homeward.web.refusals import Refusal
 from homeward.web.transport import refusal_response
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 READS, CHANGES = ("GET", "HEAD"), ("POST", "PUT", "DELETE")
 POLICY = (
@@ -87,16 +84,18 @@ class Guard:
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             await send(message)
 
-        refused = self.refusal(scope)
+        refused, path = self.refusal(scope), str(scope["path"])
+        opens = path == "/" and scope["method"] in READS
+        is_of_the_page = path == "/" or path.startswith("/static/")
         if refused is not None:  # close the connection instead of reading the rest of the body
             response: Response = refusal_response(*refused, Connection="close")
-        elif self.token is not None and _opens(scope):
-            if self.is_token(_in_query(scope, "token")):
+        elif self.token is not None and opens and (given := _in_query(scope, "token")):
+            if self.is_token(given):
                 headers = {"Location": f"/#key={self.key(scope)}", "Cache-Control": "no-store"}
                 response = Response(None, 303, headers)
             else:
                 response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)
-        elif self.token is None or _is_public(scope) or self.shows_token(scope):
+        elif self.token is None or is_of_the_page or self.shows_token(scope):
             await self.app(scope, receive, guarded)
             return
         else:
@@ -161,17 +160,6 @@ class Guard:
                     return True
         key = self.key(scope).encode()
         return True in [hmac.compare_digest(each.encode(), key) for each in given]
-
-
-def _opens(scope: Scope) -> bool:
-    """Return whether a request opens the page with a token in its address."""
-    return scope["path"] == "/" and scope["method"] in READS and bool(_in_query(scope, "token"))
-
-
-def _is_public(scope: Scope) -> bool:
-    """Return whether a request asks for a file of the page."""
-    path = str(scope["path"])
-    return path == "/" or path.startswith("/static/")
 
 
 def _in_query(scope: Scope, name: str) -> str:

@@ -19,9 +19,7 @@ from contextlib import closing, suppress
 from homeward.memory import keep_freed
 
 GRACE_SECONDS = 3.0  # seconds that the current step may take after the request to stop
-DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
-"""Exit codes: ended or stopped; error during the run; can't continue; another process writes it."""
-
+DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3  # ended or stopped; error; can't continue; in use
 NICENESS = 5  # the page answers first; with 15, a run can wait for minutes on a busy machine
 POLITE_SECONDS = 10.0  # seconds after which a run gets a lower priority; small runs end before
 WARMING_STEPS = 2

@@ -18,7 +18,8 @@ import json
 import logging
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from starlette.concurrency import run_in_threadpool
 
@@ -31,29 +32,16 @@ from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, QueueState, State
 from homeward.web.refusals import Refusal, told
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
-COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
-"""The command of a process; ``-P`` prevents imports from the current folder."""
+COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")  # -P: no imports from this folder
+SPARES = 2  # maximum number of processes that wait for a run: enough for a pair
+STOP_SECONDS = 15.0  # seconds to stop before a process is killed; its run can be resumed
+MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20  # waiting runs, and bytes of their configurations
+MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5  # to continue a run that another process writes
 
-SPARES = 2
-"""Maximum number of processes that wait for a run: enough for a pair."""
-
-STOP_SECONDS = 15.0
-"""Seconds that a process may take to stop before it is killed; its run can still be resumed."""
-
-MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20
-"""Maximum number of waiting runs, and maximum bytes of their configurations together."""
-
-MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
-"""Attempts to continue a run that another process is writing, and seconds between attempts."""
-
-Entry = tuple[State, str | None]
-"""State of a run in the queue, and why it could not be started."""
+Entry = tuple[State, str | None]  # state of a run in the queue, and why it could not be started
 
 logger = logging.getLogger("homeward")
 

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeward.web.contract import Sort
 from homeward.web.refusals import Refusal
 from homeward.web.transport import parse_integer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 DEFAULT_ROWS = MAX_ROWS = 2000
 KEYS = ("offset", "limit", "sort", "order", "name", "kind", "outcome", "since", "until")
-DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)
-"""Keys by which the largest comes first unless the request says otherwise."""
+DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)  # keys by which the largest comes first
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs a request selects, in which order, and which rows of them.
-
-    Attributes
-    ----------
-    name
-        Text that a name contains, in any case.
-    outcome
-        Status, end or outcome of a run.
-    since, until
-        Limits of the time of creation; both are inclusive.
-    """
+    """Which runs a request selects, in which order, and which rows of them."""
 
     offset: int = 0
     limit: int = DEFAULT_ROWS
     sort: Sort = Sort.CREATED
     descending: bool = True
-    name: str = ""
+    name: str = ""  # text that a name contains, in any case
     kind: str = ""
-    outcome: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
+    outcome: str = ""  # status, end or outcome of a run
+    since: datetime | None = None  # earliest time of creation, inclusive
+    until: datetime | None = None  # latest time of creation, inclusive
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Selection:

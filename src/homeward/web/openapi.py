@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from homeward import __version__
 from homeward.web import contract
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 API = "/api/v1"
 RUN = f"{API}/runs/{{id}}"
@@ -25,29 +23,15 @@ INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "numbe
 
 @dataclass(frozen=True)
 class Operation:
-    """One route.
-
-    Attributes
-    ----------
-    name
-        Name of the handler in `app.Server`, without its underscore.
-    says
-        Summary in one line.
-    answer
-        Model of the answer, a media type, or None for an empty answer.
-    body
-        Model of the JSON body, or a media type.
-    query
-        JSON Schema of each query parameter; all are optional.
-    """
+    """One route."""
 
     method: str
     path: str
-    name: str
-    says: str
-    answer: type[BaseModel] | str | None
-    body: type[BaseModel] | str | None = None
-    query: tuple[tuple[str, dict[str, Any]], ...] = ()
+    name: str  # name of the handler in `app.Server`, without its underscore
+    says: str  # summary in one line
+    answer: type[BaseModel] | str | None  # model, media type, or None for an empty answer
+    body: type[BaseModel] | str | None = None  # model of the JSON body, or a media type
+    query: tuple[tuple[str, dict[str, Any]], ...] = ()  # JSON Schema by parameter; optional
     status: int = 200
 
 
@@ -71,20 +55,13 @@ OPERATIONS = (
             ("until", TEXT),
         ),
     ),
-    Operation(
-        *("POST", f"{API}/runs", "create", "Create and start a run", contract.Summary),
-        body=contract.NewRun,
-        status=201,
-    ),
-    Operation(
-        *("POST", f"{API}/pairs", "create", "Create a safe and an unsafe run", contract.Pair),
-        body=contract.NewRun,
-        status=201,
-    ),
-    Operation(
-        *("POST", f"{API}/missions", "create", "Start a mission", contract.Summary),
-        body=contract.NewRun,
-        status=201,
+    *(
+        Operation("POST", f"{API}/{what}", "create", says, answer, contract.NewRun, status=201)
+        for what, says, answer in (
+            ("runs", "Create and start a run", contract.Summary),
+            ("pairs", "Create a safe and an unsafe run", contract.Pair),
+            ("missions", "Start a mission", contract.Summary),
+        )
     ),
     Operation(
         *("POST", f"{MISSION}/observations", "observe", "Report what a vehicle observed", JSON),

@@ -16,9 +16,7 @@ from homeward.replay import Replay
 from homeward.replay.playback import playback_of
 
 STATIC = Path(__file__).parent / "static"
-MAX_RUNS = 6
-"""Most runs in one file."""
-
+MAX_RUNS = 6  # most runs in one file
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 HTML = """<!doctype html>
 <html lang="en">

@@ -16,24 +16,20 @@ import multiprocessing.forkserver
 import os
 import threading
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
 
 from homeward.runs.kind import installed_kinds
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import serve
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
-    from pathlib import Path
-
 PROCESSES = 2
-LIMIT = 120.0
-"""Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
-
+LIMIT = 120.0  # most seconds for an answer; the first plan needs half of it to compile
 PATIENCE = {"why": 1, "ghosts": 1, "timeline": 2}
 """Requests that others interrupt: those with a smaller number, which is 0 for all others."""
 
@@ -41,17 +37,13 @@ YIELD_SECONDS = 0.005  # for which a request lets a more urgent one pass
 MAX_ASSIGNED = 256  # runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-SAFE_PATH = "PYTHONSAFEPATH"
-"""Environment variable that prevents imports from the current folder."""
+SAFE_PATH = "PYTHONSAFEPATH"  # environment variable that prevents imports from the current folder
 
 _preparing = threading.Lock()  # the threads of two workers may start their processes together
 
 
 def prepare() -> None:
-    """Start the fork server, which imports the modules that viewing processes need.
-
-    It imports nothing from the current folder.
-    """
+    """Start the fork server, which imports what viewers need, and nothing from this folder."""
     if METHOD != "forkserver":
         return
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
@@ -88,10 +80,7 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer to a request; raise if the client disconnects (`gone`) before its turn.
-
-        `limit` is in seconds.
-        """
+        """Return the answer within `limit` seconds; raise if the client is `gone` by then."""
         patience = PATIENCE.get(name, 0)
         self._waiting[patience] += 1
         try:

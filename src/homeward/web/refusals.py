@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from homeward.errors import HomewardError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ABSOLUTE_FOLDERS = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
 """Pattern of the folders of an absolute path, which a client must not see."""
 
 MAX_SENTENCE_LENGTH = 500
-RETRY_SECONDS = {429: 1, 503: 0}
-"""Seconds after which a client may ask again, by HTTP status; 0 means at once."""
+RETRY_SECONDS = {429: 1, 503: 0}  # after which to ask again, by HTTP status; 0: at once
 
 
 class Refusal(StrEnum):

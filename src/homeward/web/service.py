@@ -11,9 +11,13 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
 from homeward.missions import Mission, ReportError
@@ -27,18 +31,10 @@ from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
 from homeward.web import forms
 from homeward.web.catalogue import ONLY_EARLIER_STEPS
-from homeward.web.differences import differences
 from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
-from homeward.web.frames import pack
+from homeward.web.frames import differences, pack
 from homeward.web.refusals import Refusal, RefusalError, told
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.connection import Connection
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 MAX_REPLAYS = 3
 MAX_DRAWN_BYTES = 64 << 20  # of the layers that are remembered
@@ -107,10 +103,7 @@ class ViewingService:
             find_kind(name)
 
     def do_details(self, run: str) -> dict[str, Any]:
-        """Return the details of a run that its summary does not have.
-
-        If the log is damaged, also return status, number of valid steps and error.
-        """
+        """Return the details that a summary lacks, and what is wrong with a damaged log."""
         replay = self.replay(run)
         found: dict[str, Any] = {}
         if replay.log.damage is not None:
@@ -272,9 +265,7 @@ class ViewingService:
         """Record a report of a mission."""
         return self.mission(run).observe(report)
 
-    def do_make(
-        self, run: str, kind: str, config: dict[str, Any], *, mission: bool = False
-    ) -> None:
+    def do_make(self, run: str, kind: str, config: dict[str, Any], mission: bool = False) -> None:
         """Create a run without steps, or a mission without reports."""
         target = self.root / run
         if target.exists():
@@ -289,10 +280,6 @@ class ViewingService:
     def do_preview(self, config: dict[str, Any]) -> bytes:
         """Return the frame with the preview of a configuration."""
         return forms.preview(config, self.root)
-
-    def do_make_mission(self, run: str, kind: str, config: dict[str, Any]) -> None:
-        """Create a mission without reports."""
-        self.do_make(run, kind, config, mission=True)
 
     do_kinds = staticmethod(forms.schemas)
     do_examples = staticmethod(examples)

@@ -11,10 +11,10 @@ import shutil
 import socket
 import stat
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
@@ -22,9 +22,6 @@ from homeward.files import PART, refusing
 from homeward.runs import Run, RunStatus
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import locked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_PORTS = 20  # number of consecutive ports to try
 SHUTDOWN_SECONDS = 2  # maximum seconds for open connections to end when the server stops

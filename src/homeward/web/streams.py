@@ -10,23 +10,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from homeward.web.catalogue import check_name
+from homeward.web.catalogue import Catalogue, check_name
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.transport import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-
-    from starlette.types import Receive, Scope, Send
-
-    from homeward.web.catalogue import Catalogue
     from homeward.web.jobs import Jobs
 
 MAX_STREAMS = 64
@@ -35,8 +32,7 @@ POLL_SECONDS = 0.1
 LIST_TURNS = 5  # polls of the runs per poll of the list
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": \n\n"
-STATUS_KEYS = ("status", "place", "end", "error")
-"""Keys of a summary whose change is sent as an event."""
+STATUS_KEYS = ("status", "place", "end", "error")  # keys of a summary whose change is an event
 
 
 class Streams:

@@ -7,15 +7,13 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from homeward.web.refusals import RETRY_SECONDS, Refusal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MAX_BODY_BYTES = 8 << 20
 DOWNLOADS = {

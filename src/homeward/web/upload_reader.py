@@ -38,14 +38,11 @@ QUIET = {
     "GDAL_CACHEMAX": "64",
 }
 SKIP = "GDAL_SKIP"
-RESTRICTED = "HOMEWARD_READING"
-"""Environment variable of the process that has few drivers; the user may have set `SKIP`."""
-
+RESTRICTED = "HOMEWARD_READING"  # environment variable of the process that has few drivers
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.upload_reader")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
-MAX_PREVIEW_SIDE = 64
-"""Maximum number of rows and of columns of a preview."""
+MAX_PREVIEW_SIDE = 64  # maximum number of rows and of columns of a preview
 
 
 def limit() -> None:
@@ -95,10 +92,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
 
 
 def read_polygons(source: Path, target: Path, name: str) -> dict[str, Any]:
-    """Read polygons, write them as GeoJSON and return their description as JSON values.
-
-    Only polygons and the name of their coordinate system are written.
-    """
+    """Write only polygons and their system as GeoJSON; return their description as JSON."""
     from homeward.terrain.polygons import area_from
 
     try:

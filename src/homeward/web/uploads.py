@@ -15,9 +15,10 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
@@ -25,9 +26,6 @@ from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.upload_reader import COMMAND
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
 FOLDER, TERRAIN, AREA, ABOUT = ".uploads", "terrain.tif", "area.geojson", "about.json"
 PREFIX = "upload:"

@@ -5,11 +5,4 @@ from .gymnasium_world import GymWorld as GymWorld
 from .model_world import ModelWorld as ModelWorld
 from .protocol import World as World
 
-__all__ = [
-    "GymWorld",
-    "GymnasiumTable",
-    "ModelWorld",
-    "Source",
-    "World",
-    "from_gymnasium",
-]
+__all__ = ["GymWorld", "GymnasiumTable", "ModelWorld", "Source", "World", "from_gymnasium"]

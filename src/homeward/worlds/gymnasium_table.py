@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -36,28 +37,11 @@ from homeward.beliefs.dirichlet import END, DirichletBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.worlds.gymnasium_world import (
-    GymWorld,
-    digest,
-    first_action,
-    key_of,
-    name_of,
-    names_of,
-)
+from homeward.worlds.gymnasium_world import GymWorld, Key, digest, first_action, key_of, name_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from homeward.worlds.gymnasium_world import Key
-
-MAX_STATES = 20_000
-"""Default limit of the number of states."""
-
-TRIES = 100
-"""Default number of tries of an action that draws random numbers."""
-
-COUNTED_STEPS = 20_000
-"""Number of random actions that are counted in an environment that can't be copied."""
+MAX_STATES = 20_000  # default limit of the number of states
+TRIES = 100  # default number of tries of an action that draws random numbers
+COUNTED_STEPS = 20_000  # random actions counted in an environment that can't be copied
 
 
 class Source(StrEnum):
@@ -221,7 +205,9 @@ def from_gymnasium(
             f"seed: {len(chosen)} seeds are given, expected 1"
         )
     keys = tuple(dict.fromkeys(key for one in found for key in one.keys))
-    names = names_of(keys), None if action_names is None else tuple(action_names)
+    is_numbered = all(isinstance(key, int) for key in keys)
+    named = None if is_numbered else tuple(str(key) for key in keys)
+    names = named, None if action_names is None else tuple(action_names)
     distinct: dict[bytes, tuple[_Found, SparseMDP, list[int]]] = {}
     for one in found:
         model = one.model(keys, int(env.action_space.n), names, rewards=rewards)
@@ -249,10 +235,7 @@ def from_gymnasium(
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was found of one world: how often each (key, action) led to each key, None for the end.
-
-    From a table, `counts` has probabilities.
-    """
+    """One world: how often (by a table: how likely) (key, action) led to a key; None is the end."""
 
     keys: tuple[Key, ...]
     counts: dict[tuple[Key, int], Counter[Key]]

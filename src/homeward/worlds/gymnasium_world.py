@@ -7,6 +7,7 @@ world, so it ends nothing; ``terminated`` does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,9 @@ from homeward.beliefs.observations import Likelihood, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from homeward.worlds.gymnasium_table import GymnasiumTable
 
-Key = Any
-"""What identifies a state: hashable, such as a number or (column, row, direction)."""
+Key = Any  # what identifies a state: hashable, such as a number or (column, row, direction)
 
 
 class GymWorld:
@@ -57,11 +55,14 @@ class GymWorld:
         state: Callable[[Any], Key] | None = None,
         table: GymnasiumTable | None = None,
     ) -> None:
+        from gymnasium.spaces import Discrete
+
         error = InvalidProblemError
         self.env, self._state_of, self._table = env, state, table
         self._first = first_action(env)
         self._keys: Mapping[Key, int] | None = None if table is None else table.numbers
-        if table is None and (state is not None or not _is_discrete(env.observation_space)):
+        is_discrete = isinstance(env.observation_space, Discrete)
+        if table is None and (state is not None or not is_discrete):
             raise error(
                 f"{name_of(env)} has observations of {env.observation_space}: number its states "
                 "with from_gymnasium(env, ...).world()"
@@ -162,16 +163,3 @@ def digest(seen: Any) -> Key:
     if isinstance(seen, tuple | list):
         return tuple(digest(part) for part in seen)
     return seen.tobytes() if isinstance(seen, np.ndarray) else seen
-
-
-def _is_discrete(space: Any) -> bool:
-    from gymnasium.spaces import Discrete
-
-    return isinstance(space, Discrete)
-
-
-def names_of(keys: Sequence[Key]) -> tuple[str, ...] | None:
-    """Return the names of states with these keys; None if the keys are their numbers."""
-    if all(isinstance(key, int) for key in keys):
-        return None
-    return tuple(str(key) for key in keys)

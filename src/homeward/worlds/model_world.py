@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import named_index
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import InvalidProblemError
-from homeward.models import EPSILON, Moves, SparseMDP
-
-if TYPE_CHECKING:
-    from homeward.models import Model
+from homeward.models import EPSILON, Model, Moves, SparseMDP
 
 
 class ModelWorld:

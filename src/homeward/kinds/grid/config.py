@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from homeward.errors import InvalidInputError
 from homeward.kinds.promises import Cell, Delta, Discount, SafeConfig, cell_from_text
 from homeward.runs.config import Option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ExplorerName = Literal["safe", "uncover", "rmax", "near-bayesian"]
 WINDOW_FORM = "ROW:ROW,COL:COL"

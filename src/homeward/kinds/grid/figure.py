@@ -6,16 +6,21 @@ walls are dark, and the path is a line. The same data gives the same pixels.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba_array
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of, stranded_in
@@ -31,19 +36,9 @@ from homeward.kinds.grid.world import (
 from homeward.plots.films import write_frames
 from homeward.plots.map_figures import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
+from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.words import ENDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.runs import Run
 
 WARNING, LIKED = "#c4381d", "#1261b8"
 LAYOUT = Layout(INK, edge=0.34)

@@ -5,11 +5,14 @@ A finished run has a ``summary.json`` with the lowest bound of each criterion.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.beliefs import Reveal
+from homeward.arrays import BoolArray, FloatArray
+from homeward.beliefs import HeightBelief, Reveal
 from homeward.beliefs.categorical_heights import WALL
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
@@ -32,23 +35,13 @@ from homeward.kinds.outcome import (
 )
 from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
-from homeward.runs.kind import MAX_CELLS, Form, Kind, Metrics, Setup
+from homeward.runs.kind import MAX_CELLS, Ended, Form, Kind, Metrics, Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.beliefs import HeightBelief
-    from homeward.runs.kind import Ended
     from homeward.worlds import World
 
-STEPS_PER_SQUARE = 20
-"""Default step limit, as a multiple of the number of squares."""
-
-MAX_TERMINAL_SQUARES = 60
-"""Maximum width, in squares, of a grid shown in a terminal."""
+STEPS_PER_SQUARE = 20  # default step limit, as a multiple of the number of squares
+MAX_TERMINAL_SQUARES = 60  # maximum width, in squares, of a grid shown in a terminal
 
 
 def map_of(config: GridConfig) -> HeightMap:
@@ -184,10 +177,7 @@ DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start
 
 
 def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function that maps an explorer to (texts on its progress, terminal map).
-
-    The map is "" if the grid is too wide for a terminal.
-    """
+    """Return a function of an explorer: (texts on its progress, terminal map, "" if too wide)."""
 
     def told(explorer: Any) -> tuple[list[str], str]:
         world, grid = explorer.world, explorer.world.grid

@@ -14,11 +14,13 @@ higher, or at most `climb` (see `HeightBelief`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
 from homeward.beliefs.categorical_heights import (
@@ -35,19 +37,10 @@ from homeward.beliefs.categorical_heights import (
 from homeward.beliefs.grid_graph import grid_size
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.reachability import can_reach_start, move_graph
+from homeward.models import Moves
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
-
-    from homeward.models import Moves
-
-MAX_LEVELS = 9
-"""Largest number of different heights of a map: each is one digit."""
-
-STARTS = "abcdefghi"
-"""Letters of a start on height 1 to `MAX_LEVELS`."""
+MAX_LEVELS = 9  # largest number of different heights of a map: each is one digit
+STARTS = "abcdefghi"  # letters of a start on height 1 to `MAX_LEVELS`
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,25 +6,21 @@ a map, there are no walls, and the start must be given.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from homeward.arrays import frozen
-from homeward.beliefs import HeightBelief, Reveal
+from homeward.beliefs import Belief, HeightBelief, Reveal, Transition
 from homeward.beliefs.categorical_heights import UNKNOWN, WALL
 from homeward.beliefs.observations import Labels
 from homeward.errors import InvalidInputError
+from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import setup_of, uniform
 from homeward.kinds.grid.maps import HeightMap, around
 from homeward.planning.remote import Outside
 from homeward.runs.vehicle import Vehicle, cell_of, need
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from homeward.beliefs import Belief, Transition
-    from homeward.kinds.grid.config import GridConfig
 
 FORM = "[row, column, height]"
 

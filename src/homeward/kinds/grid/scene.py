@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from homeward.runs import Setup
+from homeward.runs import Setup
 
 
 def scene_of(setup: Setup) -> Scene:

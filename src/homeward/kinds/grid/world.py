@@ -11,21 +11,17 @@ environment, ``homeward/HeightGrid-v0``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
 
-from homeward.arrays import frozen, index
+from homeward.arrays import BoolArray, IntArray, frozen, index
 from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL, Reveal
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from homeward.arrays import BoolArray, IntArray
 
 UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
 COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
@@ -34,8 +30,7 @@ COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
 MORE_COLOURS = {6: "#9fd3d6", 7: "#e6d98c", 8: "#b9bccb", 9: "#e8b48a"}
 """Colours of further heights: turquoise, yellow, grey, orange."""
 
-PIXELS = 24
-"""Side of a square in a rendered frame, in pixels."""
+PIXELS = 24  # side of a square in a rendered frame, in pixels
 
 
 class HeightGridWorld:

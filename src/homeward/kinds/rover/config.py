@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -22,16 +23,10 @@ from homeward.terrain.points import Target
 from homeward.terrain.polygons import Area
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from homeward.terrain import Cells
 
-MARS, SAMPLE = "mars", "sample"
-"""Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
-
-MARS_KEYS = ("rows", "columns", "terrain_seed")
-"""Keys of synthetic Mars alone."""
-
+MARS, SAMPLE = "mars", "sample"  # terrains without a file: synthetic, and Matplotlib's sample
+MARS_KEYS = ("rows", "columns", "terrain_seed")  # keys of synthetic Mars alone
 PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
 """Defaults on the paper's ground."""
 
@@ -339,10 +334,7 @@ class RoverConfig(SafeConfig):
         return found
 
     def seeded(self, seed: int) -> Self:
-        """Return the same configuration with another seed, and other synthetic terrain.
-
-        A terrain seed that was given is kept.
-        """
+        """Return the configuration with another seed, and other synthetic terrain unless given."""
         drawn = self.terrain == MARS and "terrain_seed" not in self.model_fields_set
         return self.model_copy(update={"seed": seed, **({"terrain_seed": seed} if drawn else {})})
 

@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.beliefs.covariance import Calibration, Matern, check_calibration, fit_kernel
 from homeward.beliefs.fields import MAX_CELLS, CorrelatedTerrainBelief
 from homeward.errors import InvalidInputError
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of, error_length_of, limits_of
+from homeward.terrain import Cells
 
-if TYPE_CHECKING:
-    from homeward.kinds.rover.config import RoverConfig
-    from homeward.terrain import Cells
-
-BLOCKS, SIDE = 24, 5
-"""Number and side, in cells, of the blocks that a kernel is fitted to."""
-
-FIT_NOISE = 1e-4
-"""Variance in m² of the heights that a kernel is fitted to."""
+BLOCKS, SIDE = 24, 5  # number and side, in cells, of the blocks that a kernel is fitted to
+FIT_NOISE = 1e-4  # variance in m² of the heights that a kernel is fitted to
 
 
 def correlated_prior(config: RoverConfig) -> CorrelatedTerrainBelief:

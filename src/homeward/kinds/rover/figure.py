@@ -9,18 +9,24 @@ slopes. The same data gives the same pixels.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.heights import SHARP, entropy_reduction
 from homeward.files import read_json
 from homeward.kinds.outcome import FACTS, is_stranded
@@ -32,36 +38,17 @@ from homeward.kinds.rover.summary import GROUND_COLOURS
 from homeward.kinds.rover.targets import targets_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
-from homeward.plots.map_figures import (
-    PAPER,
-    QUIET,
-    FilmFigure,
-    Layout,
-    draw_key,
-    draw_maps,
-    mark,
-)
+from homeward.plots.map_figures import PAPER, QUIET, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
-from homeward.runs import RunStatus
+from homeward.runs import Run, RunStatus
 from homeward.runs.config import checked
+from homeward.terrain import Cells
 from homeward.terrain.cells import cells_with
+from homeward.terrain.crossings import Crossings
 from homeward.terrain.elevation import to_grid
+from homeward.terrain.points import Target
+from homeward.terrain.polygons import Area
 from homeward.words import ENDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.runs import Run
-    from homeward.terrain import Cells
-    from homeward.terrain.crossings import Crossings
-    from homeward.terrain.points import Target
-    from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 TARGET = "#ffd400"
@@ -70,9 +57,7 @@ GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
 KEY = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
 """Style of the legend; lengths are in units of the font's size."""
 
-ROW = 0.2
-"""Height of a row of the legend, in inches."""
-
+ROW = 0.2  # height of a row of the legend, in inches
 LAYOUT = Layout(
     INK,
     left=0.62,
@@ -87,24 +72,12 @@ LAYOUT = Layout(
     words=(0.0, 0.07, 0.6),
     min_width=5.2,
 )
-PIXELS = 800
-"""A map is smoothed up to about this many pixels along its longer side."""
-
-BAND = 64
-"""Rows of a map that are coloured at a time, which saves memory."""
-
-OBSTACLE_PIXELS = 2000
-"""Obstacles are drawn with up to about twice this many pixels along the longer side."""
-
-SPARSE = 0.2
-"""Path segments per cell of the map above which they are drawn finer."""
-
-SHADE = 0.42
-"""Strength of the shading of slopes."""
-
-MAX_FRAMES = 120
-"""Maximum number of frames of a film."""
-
+PIXELS = 800  # a map is smoothed up to about this many pixels along its longer side
+BAND = 64  # rows of a map that are coloured at a time, which saves memory
+OBSTACLE_PIXELS = 2000  # obstacles have up to about twice this many along the longer side
+SPARSE = 0.2  # path segments per cell of the map above which they are drawn finer
+SHADE = 0.42  # strength of the shading of slopes
+MAX_FRAMES = 120  # maximum number of frames of a film
 MARKS = {
     "start": ("o", 8.5, PAPER, INK, 2.0),
     "now": ("o", 7.0, INK, PAPER, 1.2),
@@ -442,10 +415,7 @@ def _is_upright(cells: Cells) -> bool:
 
 
 def _extent(cells: Cells) -> tuple[float, float, float, float]:
-    """Return (left, right, bottom, top) of the first and last corners of the grid.
-
-    They are in map units if the grid is upright, else in metres along the sides of the grid.
-    """
+    """Return (left, right, bottom, top) of the grid in map units, or in m along a tilted grid."""
     rows, columns = cells.shape
     if not _is_upright(cells):
         height, width = cells.size

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.errors import InvalidInputError
 from homeward.files import read_json
@@ -15,20 +17,10 @@ from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
 from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-ABOUT = "about.json"
-"""File beside an uploaded raster, with its shape and pixel size."""
-
-MAX_PIXELS = 16_000_000
-"""Maximum number of pixels of a synthetic terrain."""
-
+ABOUT = "about.json"  # file beside an uploaded raster, with its shape and pixel size
+MAX_PIXELS = 16_000_000  # maximum number of pixels of a synthetic terrain
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
-MAX_CORNERS = 1000
-"""Maximum total number of corners of the polygons to keep in."""
+MAX_CORNERS = 1000  # maximum total number of corners of the polygons to keep in
 
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
@@ -86,11 +78,7 @@ def check(config: RoverConfig) -> None:
 
 
 def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the mean heights [R, C] in m of the cells that a rover would plan on.
-
-    Also return, as JSON values, the height and width of a cell in m, and the transform from
-    (column, row) to map coordinates.
-    """
+    """Return the mean heights [R, C] in m of the cells to plan on, their size and transform."""
     cells = cells_of(config)
     heights = np.where(cells.blocked, np.nan, cells.mean)
     return {"height": heights}, {"cell": list(cells.size), "transform": list(cells.transform)}
@@ -98,15 +86,7 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 FORM = Form(
     keys=(
-        *(
-            "seed",
-            *CELLS,
-            "error_length",
-            "sensor_range",
-            "sensor_noise",
-            "sensor_offset",
-            "mast",
-        ),
+        *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb", "targets"),
     ),

@@ -10,12 +10,15 @@ not read again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from homeward.arrays import BoolArray
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entropy_reduction
@@ -47,18 +50,10 @@ from homeward.runs.kind import Kind, Metrics, Setup
 from homeward.terrain.polygons import Area, cells_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from homeward.arrays import BoolArray
     from homeward.worlds import World
 
-SPACING = 50
-"""Steps between two recorded warm starts; a resumed run plans again from the last one."""
-
-SURE = 0.9
-"""Minimum probability of a move that counts for a landing site."""
+SPACING = 50  # steps between two recorded warm starts; a resumed run plans again from the last one
+SURE = 0.9  # minimum probability of a move that counts for a landing site
 
 
 def prior_of(config: RoverConfig) -> SlopeBelief:
@@ -164,11 +159,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
 
 def pinned_config(config: RoverConfig) -> RoverConfig:
-    """Return the configuration with its terrain, area and start pinned.
-
-    Files are pinned by their absolute paths, the cells that are made from them by their digest,
-    the area by its corners.
-    """
+    """Return the configuration with absolute paths, the cells' digest, the area and the start."""
     config.check_use()
     files = {"obstacles": config.obstacles}
     if isinstance(config.error, str):

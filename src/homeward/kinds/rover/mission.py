@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import csv
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import FloatArray, IntArray, frozen
+from homeward.beliefs import Belief, Transition
 from homeward.beliefs.heights import Heights, SlopeBelief
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.files import refusing
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import NO_DATA, cells_of, pinned_config, setup_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
@@ -32,21 +36,12 @@ from homeward.kinds.rover.way_home import (
     routes_text,
     way_features,
 )
-from homeward.planning.remote import Outside
+from homeward.planning.remote import HeldWay, Outside
 from homeward.runs.observation_codec import Digest
 from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
 from homeward.terrain.gdal import has_degrees, same_system
 from homeward.terrain.reading import UNKNOWN, read_elevation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.beliefs import Belief, Transition
-    from homeward.kinds.rover.config import RoverConfig
-    from homeward.planning.remote import HeldWay
 
 NUMBERS = ("height", "error", "variance", "x", "y")
 PLACES = (("row", "column"), ("x", "y"))

@@ -18,10 +18,12 @@ All but the summaries are identical, byte for byte, however often the run was st
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import BoolArray
 from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
@@ -68,19 +70,14 @@ from homeward.kinds.rover.way_home import (
     way_features,
     ways_home,
 )
+from homeward.kinds.rover.world import Rover
+from homeward.runs.kind import Ended
+from homeward.runs.log import Record
+from homeward.runs.manifest import Manifest
 from homeward.terrain import path_geojson, write_geojson, write_heights
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import area_geojson
 from homeward.terrain.writing import raster_style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from homeward.arrays import BoolArray
-    from homeward.kinds.rover.world import Rover
-    from homeward.runs.kind import Ended
-    from homeward.runs.log import Record
-    from homeward.runs.manifest import Manifest
 
 
 def write_products(ended: Ended) -> None:

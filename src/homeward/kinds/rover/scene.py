@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.terrain import SEEN_DEVIATION
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from homeward.runs import Setup
+from homeward.runs import Setup
 
 
 def scene_of(setup: Setup) -> Scene:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from homeward.beliefs.fields import CorrelatedTerrainBelief
+from homeward.beliefs.heights import SlopeBelief
 from homeward.kinds.outcome import FACTS, describe_conflict
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
@@ -15,15 +17,10 @@ from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.targets import describe
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.planning.plan import floored
+from homeward.runs.manifest import Manifest
+from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees
 from homeward.words import sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from homeward.beliefs.heights import SlopeBelief
-    from homeward.runs.manifest import Manifest
-    from homeward.terrain import Cells
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"

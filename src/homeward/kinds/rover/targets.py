@@ -7,36 +7,29 @@ weight .01 is worth a single look.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray
+from homeward.beliefs import Sensor
+from homeward.beliefs.heights import SlopeBelief
 from homeward.bonuses import Looks, view_of
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
 from homeward.planning.gain_search import Scratch, Shares, search_outward
-from homeward.planning.graph import EVERYWHERE, graph_of
+from homeward.planning.graph import EVERYWHERE, Graph, graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.rate import MIN_LEFT, RateSearch
-from homeward.terrain.points import cells_of_targets, check_targets, read_targets
+from homeward.runs.kind import Ended
+from homeward.terrain.points import Target, cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.beliefs import Sensor
-    from homeward.beliefs.heights import SlopeBelief
-    from homeward.kinds.rover.config import RoverConfig
-    from homeward.planning.graph import Graph
-    from homeward.runs.kind import Ended
-    from homeward.terrain.points import Target
-
-LOOKS = 100.0
-"""Looks at unknown ground that the first visit of a target of weight 1 is worth."""
-
+LOOKS = 100.0  # looks at unknown ground that the first visit of a target of weight 1 is worth
 WHY_NOT = {
     "closed": "its cell has no data, an obstacle, or no room for the vehicle",
     "outside": "it is outside the area to keep in",
@@ -91,7 +84,7 @@ def told_of(ended: Ended, config: RoverConfig, path: Sequence[int]) -> list[dict
     for (x, y, weight), state in zip(targets, states, strict=True):
         row, column = divmod(state, cells.shape[1])
         step = first.get(state)
-        why = None if step is not None else _why(codes, state)
+        why = None if step is not None else next(c for c, mask in codes.items() if mask[state])
         told = {"x": x, "y": y, "weight": weight, "row": row, "column": column}
         found.append({**told, "step": step, "why": why})
     return found
@@ -126,11 +119,6 @@ def describe(told: Sequence[dict[str, Any]]) -> list[str]:
         else:
             lines.append(f"{name} was reached after step {each['step']:,}.")
     return lines
-
-
-def _why(codes: dict[str, BoolArray], state: int) -> str:
-    """Return the first code that is true of a cell; `codes` are masks [S] by code."""
-    return next(code for code, mask in codes.items() if mask[state])
 
 
 def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:

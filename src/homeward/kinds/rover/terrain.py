@@ -17,18 +17,24 @@ from homeward.beliefs.grid_graph import STEPS, grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.safety import Allowance
-from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
+from homeward.terrain import (
+    Cells,
+    Elevation,
+    parse_window,
+    read_elevation,
+    sample_terrain,
+    synthetic_mars,
+    to_cells,
+)
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, DrivingLimits, crossed_cells
-from homeward.terrain.elevation import moved, to_map
-from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
+from homeward.terrain.elevation import Georeference, moved, to_map
+from homeward.terrain.gdal import has_degrees, is_earth, radius_of, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
 
 if TYPE_CHECKING:
     from homeward.beliefs.covariance import Matern
-    from homeward.terrain import Cells, Elevation
-    from homeward.terrain.elevation import Georeference
 
 CELLS = (
     *(
@@ -47,26 +53,13 @@ CELLS = (
 )
 """The keys of a configuration that its cells depend on."""
 
-WHEELBASE = 2.0
-"""Default wheelbase in m, on pixels that are smaller."""
-
-SEEN_DEVIATION = 0.1
-"""Standard deviation in m up to which a height counts as seen."""
-
-DEFAULT_SHAPE = (1000, 2000)
-"""Rows and columns of synthetic Mars."""
-
-MIN_DEVIATION = 1e-6
-"""Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
-
-MAX_CELLS = 10_000_000
-"""Maximum number of cells of a run."""
-
-MAX_STRETCH = 1.05
-"""Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
-
-PIXEL_TOLERANCE = 0.05
-"""A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
+WHEELBASE = 2.0  # default wheelbase in m, on pixels that are smaller
+SEEN_DEVIATION = 0.1  # standard deviation in m up to which a height counts as seen
+DEFAULT_SHAPE = (1000, 2000)  # rows and columns of synthetic Mars
+MIN_DEVIATION = 1e-6  # smallest deviation in m of a raster of errors; the largest is its inverse
+MAX_CELLS = 10_000_000  # maximum number of cells of a run
+MAX_STRETCH = 1.05  # largest ratio of lengths on the map and on the ground in a new run
+PIXEL_TOLERANCE = 0.05  # share by which a cell may be smaller than a pixel (HiRISE: 1.01 m)
 
 
 def elevation_of(config: RoverConfig) -> Elevation:
@@ -217,10 +210,7 @@ def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
 
 
 def cell_side(config: RoverConfig) -> float:
-    """Return the side of a cell in m for a new run; raise if the given one is below a pixel.
-
-    The default is a pixel where pixels are larger than the default of the configuration.
-    """
+    """Return a new run's cell side in m: the given one, at least a pixel, or the default."""
     cells, _, pixel = pinned(config)[:3]
     if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(pixel):
         return config.cell
@@ -244,7 +234,8 @@ def check_stretch(config: RoverConfig) -> None:
     middle = to_map(cells.transform, columns / 2, rows / 2)
     (longitude,), (latitude,) = to_degrees(cells.crs, middle[:1], middle[1:])
     there = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g}"
-    target = f"{there} {body_of(cells.crs)} +units=m"
+    body = "+datum=WGS84" if is_earth(cells.crs) else f"+R={radius_of(cells.crs):.10g}"
+    target = f"{there} {body} +units=m"
     path = Path(config.terrain)
     files = [str(path), str(path.with_name(f"{path.stem}_true.tif"))]
     raise InvalidFileError(

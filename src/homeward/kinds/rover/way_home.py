@@ -7,11 +7,13 @@ so that explorers can be compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import returning_correction
 from homeward.beliefs.heights import SlopeBelief
 from homeward.errors import InvalidInputError
@@ -22,22 +24,17 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
+from homeward.planning.held import Held
 from homeward.planning.plan import floored
 from homeward.replay import Replay
+from homeward.runs import Run
 from homeward.runs.config import checked
+from homeward.runs.log import Record
 from homeward.solvers import solve_return
+from homeward.terrain import Cells
 from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.writing import crs_member, feature, route_gpx, route_kml, write_geojson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.held import Held
-    from homeward.runs import Run
-    from homeward.runs.log import Record
-    from homeward.terrain import Cells
 
 
 class WaysHome(NamedTuple):
@@ -101,10 +98,7 @@ def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
 
 
 def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
-    """Return the map coordinates [n, 3] of a line: x, y and the height in m.
-
-    If the line has only one corner, it is repeated, so n is at least 2.
-    """
+    """Return x, y and height in m [n, 3] of a line on the map; a single corner is repeated."""
     transform = cells_of(config).transform
     places = [
         [*to_map(transform, column, row), height]
@@ -168,10 +162,7 @@ def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[lis
 def routes_text(
     routes: Sequence[tuple[str, list[list[float]]]], cells: Cells, file: str | Path
 ) -> str:
-    """Return the text of a GPX or KML file, by the suffix of `file`.
-
-    A route is a description, and its map coordinates and heights [n, 3].
-    """
+    """Return routes (description, coordinates [n, 3]) as GPX or KML, by the suffix of `file`."""
     assert cells.crs is not None
     write = route_gpx if str(file).lower().endswith(".gpx") else route_kml
     return write(routes, f"{cells.name}: {Path(file).stem.replace('_', ' ')}", cells.crs)

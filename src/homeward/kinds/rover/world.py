@@ -12,12 +12,12 @@ give the same measurements, which need not be recorded.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
 
-from homeward.arrays import frozen, index, number, numbers, own
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.heights import SHARP, Heights, SlopeBelief, entropy_reduction
 from homeward.beliefs.sight import keep_visible
@@ -26,20 +26,9 @@ from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.reachability import away_from_middle, can_reach_start
 from homeward.terrain.synthetic import draw_belief
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
-MEASURING, TERRAIN_ERROR, PRIOR = range(3)
-"""Uses of random numbers; each has its own stream."""
-
-MAX_HEIGHT = 1e5
-"""Largest absolute height in m: the limit of the environment's observation space."""
-
-PIXELS = 8
-"""Side of a cell in a rendered frame, in pixels."""
-
+MEASURING, TERRAIN_ERROR, PRIOR = range(3)  # uses of random numbers; each has its own stream
+MAX_HEIGHT = 1e5  # largest absolute height in m: the limit of the environment's observation space
+PIXELS = 8  # side of a cell in a rendered frame, in pixels
 LOW, HIGH = (94, 44, 24), (244, 214, 168)
 FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from homeward.agents.setup import ActingAgent, PlanningAgent
 from homeward.errors import InvalidInputError
-from homeward.kinds.promises import (
-    CAN_COME_HOME,
-    Discount,
-    StepLimit,
-    agent_of,
-    check_keys,
-    spelled,
-)
+from homeward.kinds.promises import CAN_COME_HOME, AgentConfig, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
 from homeward.planning.sampled import Sampled
-from homeward.runs.config import Config, Named, Option
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from homeward.runs.config import Named, Option
 
 Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
@@ -36,7 +26,7 @@ def _numbers(value: object) -> object:
         raise ValueError(f"{value!r} is not AHEAD,LEFT,RIGHT,BACK") from None
 
 
-class ToyTextConfig(Config):
+class ToyTextConfig(AgentConfig):
     """FrozenLake or CliffWalking of Gymnasium: the map is known, the effects of actions are not."""
 
     world: Annotated[Name, Field(description="The world.")] = "lake"
@@ -83,15 +73,6 @@ class ToyTextConfig(Config):
 
     later_keys: ClassVar = ("confidence", "worlds", "lots")
     promise_keys: ClassVar = ("delta", "home", "confidence", "worlds", "lots")
-
-    @classmethod
-    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the key `agent` replaced by `algorithm`, if possible."""
-        return spelled(cls, values)
-
-    def explores_with(self) -> PlanningAgent | ActingAgent:
-        """Return the agent named by the key `agent`, or else by the key `algorithm`."""
-        return agent_of(self)
 
     def sampled(self) -> Sampled | None:
         """Return the settings of sampled certificates; None if only proven bounds count."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -14,10 +16,6 @@ from homeward.plots.map_figures import PAPER, Layout, draw_key, draw_maps, mark
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-
     from homeward.runs import Run
 
 INK = "#1d2429"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from homeward.beliefs import Transition, Visit
+from homeward.beliefs import DirichletBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.files import replace_json
 from homeward.kinds import deferred
@@ -14,15 +15,11 @@ from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.replay.scene import Scene, layer
-from homeward.runs.kind import Kind, Metrics, Setup
+from homeward.runs.kind import Ended, Kind, Metrics, Setup
 from homeward.safety import ReturnHome
 from homeward.words import certificate_of, lots_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from homeward.beliefs import DirichletBelief
-    from homeward.runs.kind import Ended
     from homeward.worlds import World
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from homeward.beliefs import Visit
+from homeward.beliefs import Belief, Transition, Visit
 from homeward.errors import InvalidInputError
+from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import setup_of
 from homeward.kinds.tabular.world import TileMap, tile_map
 from homeward.planning.remote import Outside
 from homeward.runs.vehicle import Vehicle, cell_of
-
-if TYPE_CHECKING:
-    from homeward.beliefs import Belief, Transition
-    from homeward.kinds.tabular.config import ToyTextConfig
 
 
 class Tiles(Outside):

@@ -13,35 +13,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import gymnasium
 import numpy as np
 
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import DirichletBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.solvers import solve_return
 
-if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
-NAMES: tuple[Name, ...] = get_args(Name)
-"""FrozenLake has 4 × 4 tiles, the large one 8 × 8; CliffWalking has 4 × 12."""
-
+NAMES: tuple[Name, ...] = get_args(Name)  # 4 × 4 tiles, 8 × 8 tiles; CliffWalking has 4 × 12
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
 TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
 """Meaning of a board's letters; an explorer can start only on floor."""
 
-FALL = -100
-"""Reward of falling off the cliff."""
-
+FALL = -100  # reward of falling off the cliff
 OUTCOMES = ("ahead", "left", "right", "back")
-Prior: TypeAlias = tuple[float, float, float, float]
-"""Concentrations of the four outcomes."""
+Prior: TypeAlias = tuple[float, float, float, float]  # concentrations of the four outcomes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,10 +70,7 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Return the destination [S, 5, 4] of each outcome of each action.
-
-        An outcome that would leave the map stays. On final tiles the destination is `END`.
-        """
+        """Return the destination [S, 5, 4] of each outcome: on the map, or `END` on final tiles."""
         rows, columns = self.shape
         ways = list(DIRECTIONS.values())
         state = np.arange(rows * columns)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from homeward.paper.figures.stories import INK, QUIET, draw_graph
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from homeward.paper.criteria import Case, CriterionExample, Side
 
 BEST, SHORT, WANTED = "#D55E00", "#EDEDED", "#0072B2"  # Okabe and Ito's vermilion and blue; grey
@@ -29,9 +28,7 @@ SPOTS = {
 }
 """Positions [S, 2] of two or three states."""
 
-TICK_DISTANCE = 0.07
-"""Ticks closer to the level than this fraction of the axis are left out."""
-
+TICK_DISTANCE = 0.07  # ticks closer to the level than this fraction of the axis are left out
 OFFSETS: dict[Side, dict[str, Any]] = {
     "left": {"xytext": (-8, 0), "ha": "right", "va": "center"},
     "above": {"xytext": (-3, 7), "ha": "left", "va": "bottom"},

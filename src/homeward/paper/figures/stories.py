@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from matplotlib.path import Path
 
-from homeward.paper.counterexamples import all_stories, way_home
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from homeward.arrays import FloatArray
-    from homeward.models import Model
-    from homeward.paper.counterexamples import Row, Story
+from homeward.arrays import FloatArray
+from homeward.models import Model
+from homeward.paper.counterexamples import Row, Story, all_stories, way_home
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3
@@ -33,9 +28,7 @@ SERIES = {
 }
 """Colours of `Row.values`, from Okabe and Ito's colour-blind safe palette."""
 
-MAX_POLICIES = 2
-"""Largest number of policies of a story."""
-
+MAX_POLICIES = 2  # largest number of policies of a story
 HOME_FILL, LOST_FILL, OTHER_FILL = "#CFE5F5", "#E3E3E3", "#FFFFFF"
 
 PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {

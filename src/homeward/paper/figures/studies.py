@@ -1,22 +1,19 @@
-"""Figures of the paper's studies: coverage of grid worlds, tests of levels, nats on Mars."""
+"""Figures of the paper's studies: coverage, tests of levels, nats on Mars, and SafeMDP."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from homeward.paper.coverage import CORRECTION, LEVELS, OTHER_SIZE, VARIANTS, papers
 from homeward.plots.charts import COLOURS, INK, LINES, QUIET, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import TypeAlias
-
-    from matplotlib.axes import Axes
-
     from homeward.paper.levels import Level
 
     Cell: TypeAlias = dict[str, Any]
@@ -198,4 +195,31 @@ def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, floa
         axis.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 0.06))
     axes[0].set_ylabel("nats learned (median over grounds)")
     axes[0].set_ylim(0.0, 1.12 * max(level, *(s["median"] for s in found)))
+    return figure
+
+
+def draw_safemdp(rows: Sequence[Cell]) -> Figure:
+    """Return a figure of the study's rows: starts are ordered by SafeMDP's coverage."""
+    figure = Figure(figsize=(8.0, 5.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    by_method: dict[str, dict[int, Cell]] = {}
+    for row in rows:
+        by_method.setdefault(row["method"], {})[row["start"]] = row
+    peer = next(iter(by_method.values()))
+    order = sorted(peer, key=lambda start: peer[start]["coverage"])
+    place, width = np.arange(len(order)), 0.8 / len(by_method)
+    for k, (method, found) in enumerate(by_method.items()):
+        mine = [found[start] for start in order]
+        coverage = [100.0 * row["coverage"] for row in mine]
+        unsafe = [row["unsafe"] for row in mine]
+        label = f"{method}: median {np.median(coverage):.1f} %, {sum(unsafe)} unsafe moves"
+        upper.plot(place, coverage, "o", color=COLOURS[k], label=label)
+        upper.axhline(float(np.median(coverage)), color=COLOURS[k], linewidth=0.8)
+        lower.bar(place + (k - 1) * width, unsafe, width, color=COLOURS[k])
+    upper.set(ylim=(0.0, 100.0), ylabel="coverage, %")
+    upper.legend(loc="lower right", frameon=False, fontsize=9)
+    lower.set(ylabel="unsafe moves", xlabel="start, by SafeMDP's coverage", xticks=[])
+    for axis in (upper, lower):
+        tidy(axis)
+        axis.tick_params(colors=QUIET)
     return figure
