@@ -25,7 +25,7 @@ KERNEL = Matern(9.0, 60.0)
 
 
 def measure(steps: int, seed: int) -> list[dict[str, Any]]:
-    """Return quartiles and extremes of the ms per step, as processor time and as wall time."""
+    """Return quartiles, 99 % and maximum of the ms per step, in processor and wall time."""
     belief = CorrelatedTerrainBelief(SHAPE, KERNEL, cell=CELL, climb=15.0, descend=30.0)
     sensor, truth = Sensor(REACH), draw_heights(belief, seed)
     planner = Planner(InformationGain(sensor), (ReturnHome(delta=0.98, home="start"),))

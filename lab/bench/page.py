@@ -9,8 +9,8 @@ live    A rover on 1000 × 2000 cells, started from the page and watched for a m
 first   The page as `homeward serve` opens it in an empty folder. Measures the first paint, the time
         until the list and the map are visible, and counts the requests to other hosts.
 list    A folder of 500 runs. Measures the time until the list is visible.
-calloff "Call it off". Measures the time from each input of δ to the painted solution, and the
-        frames a second while a hundred ghosts walk.
+calloff The demonstration "Call it off". Measures the time from each input of δ to the painted
+        solution, and the frames a second while it draws a hundred ways home at once.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have the same status, or our status is neither optimal nor infeasible."""
+        """Whether the statuses are equal, or ours is numerical trouble."""
         return self.status is self.referee or self.status is Status.NUMERICAL
 
 

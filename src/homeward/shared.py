@@ -27,9 +27,9 @@ _LOCK = RLock()
 
 
 class LazyArrays:
-    """Base of dataclasses with fields whose arrays are made when they are read.
+    """Base of dataclasses with array fields that are computed when they are read.
 
-    Their values are `Shared` or `Deferred`; `_sources` has these by name.
+    `_sources` maps the name of each such field to its `Shared` or `Deferred` source.
     """
 
     def _defer(self, *names: str) -> None:

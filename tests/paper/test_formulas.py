@@ -68,8 +68,8 @@ def test_a_satlib_trailer_is_let_pass() -> None:
         ("p cnf 3 1\n1 ² 3 0\n", "t:2: '²' is not a whole number"),
         ("p cnf 3 1\n1 1_0 3 0\n", "t:2: '1_0' is not a whole number"),
         ("p cnf 3 1\n0\n", "t:2: a clause of 0 literals"),
-        ("p cnf 3 1\n1 2 3 0\n%\n1 2 0\n", "t:3: expected nothing but a line 0"),
-        ("p cnf 3 1\n1 2 3 0\n% 7\n", "t:3: expected nothing but a line 0"),
+        ("p cnf 3 1\n1 2 3 0\n%\n1 2 0\n", "t:3: only a line 0 may follow"),
+        ("p cnf 3 1\n1 2 3 0\n% 7\n", "t:3: only a line 0 may follow"),
         ("%\n0\n", "t:1: the header is '%'"),
     ],
 )

@@ -54,7 +54,7 @@ LINE = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (collection(), "it contains no point"),
+        (collection(), "there is no point"),
         (LINE, "it is a LineString, expected a Point or a MultiPoint"),
         (collection(point(weight=-1)), "feature 1 has the weight -1, expected a number above 0"),
         (collection(point(weight=0)), "feature 1 has the weight 0, expected a number above 0"),

@@ -270,8 +270,10 @@ def difference_residuals(
     """Return the standardised residual of each measured pair of row or column neighbours."""
     at, values = _measured(cells, heights, shape)
     errors = np.broadcast_to(np.asarray(noise, np.float64), values.shape)
-    if not (np.isfinite(errors) & (errors > 0.0)).all():
-        raise InvalidBeliefError(f"the noise variance is {errors.min():g}, expected > 0")
+    valid = np.isfinite(errors) & (errors > 0.0)
+    if not valid.all():
+        wrong = errors[~valid][0]
+        raise InvalidBeliefError(f"the noise variance is {wrong:g}, expected > 0 and finite")
     if not len(at):
         return np.empty(0)
     matrix = kernel.covariance(_distances(at, shape, cell))

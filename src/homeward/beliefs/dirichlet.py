@@ -114,7 +114,7 @@ class DirichletBelief:
 
     @property
     def counts(self) -> IntArray:
-        """Number of observations [S, A] of each kind: of a state-action and those tied to it."""
+        """Number of observations [S, A] of each state-action and those tied to it."""
         shared: IntArray = self.tallies[self.kinds]
         return shared
 

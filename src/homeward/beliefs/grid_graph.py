@@ -1,7 +1,8 @@
 """The graph of a grid: cells are numbered row by row, and every cell has nine actions.
 
-Action 0 is `stay`; actions 1 to 8 move to the eight neighbours, clockwise from north. A move off
-the map stays in its cell. All beliefs on grids use this order.
+Action 0 is `stay`; actions 1 to 8 move to the eight neighbours, clockwise from north. Without
+`stay`, these are actions 0 to 7. A move off the map stays in its cell. All beliefs on grids use
+this order.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ subtracting erfc(far) from erfc(near) changes nothing."""
 
 
 class Ground(NamedTuple):
-    """Normal heights on a grid, and the slopes that a vehicle can drive; see `TerrainBelief`."""
+    """Normal heights on a grid, and the largest rise and drop of moves; see `TerrainBelief`."""
 
     rows: int
     columns: int

@@ -172,7 +172,7 @@ class SlopeBelief:
         return float(sides[0]), float(sides[1])
 
     def _checked_limits(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return the given limits of each move [S, A]; raise if they are invalid."""
+        """Return `limits` (drop, rise; each [S, A] in m) or None; raise if they are invalid."""
         if self.limits is None:
             return None
         limits = []

@@ -155,12 +155,12 @@ def _check_range(
 def _check_mean(claims: Claims, drawn: Drawn, said: Findings) -> None:
     """Report probabilities whose mean over the draws differs from the mean model's."""
     chance, entries, count = drawn.chance, drawn.entries, len(drawn.chance)
-    odds = said.log_odds(2 * chance.shape[1])
-    mean, half = chance.mean(axis=0), slack(chance, odds, 1.0)
+    log_limit = said.log_inverse_alpha(2 * chance.shape[1])
+    mean, half = chance.mean(axis=0), slack(chance, log_limit, 1.0)
     said.resolution = float(half.max(initial=0.0))
     low, high = entries.chance, drawn.most
     wrong = (mean < low - half) | (mean > high + half)
-    wrong |= refutes(mean, np.clip(mean, low, high), count, odds)
+    wrong |= refutes(mean, np.clip(mean, low, high), count, log_limit)
     for k in _worst(wrong, np.abs(mean - entries.chance)):
         s, a, t = entries.where(k)
         to = f" to {claims.model.state_name(t)}"
@@ -191,7 +191,11 @@ def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) ->
         said.checked["reward limits"] = None
     width = float(paid.max() - paid.min())
     given = claims.model.reward[usable]
-    half = slack(paid, said.log_odds(paid.shape[1]), width) if width else ROUNDING + 0.0 * given
+    half = (
+        slack(paid, said.log_inverse_alpha(paid.shape[1]), width)
+        if width
+        else ROUNDING + 0.0 * given
+    )
     half = half + ROUNDING * np.abs(given)
     wrong = np.abs(paid.mean(axis=0) - given) > half
     for k in _worst(wrong, np.abs(paid.mean(axis=0) - given)):
@@ -205,11 +209,11 @@ def _check_shortfall(
     claims: Claims, sigma: FloatArray, values: FloatArray, width: float, name: str, said: Findings
 ) -> None:
     """Report corrections [S, A], or their sum, above the mean of `values` [n, S, A] in `width`."""
-    odds = said.log_odds(sigma.size)
-    mean, half = values.mean(axis=0), slack(values, odds, width)
+    log_limit = said.log_inverse_alpha(sigma.size)
+    mean, half = values.mean(axis=0), slack(values, log_limit, width)
     wrong = sigma > mean + half
     total, widest = values.reshape(len(values), -1).sum(axis=1), width * sigma.size
-    if sigma.sum() > total.mean() + slack(total[:, None], odds, widest)[0]:
+    if sigma.sum() > total.mean() + slack(total[:, None], log_limit, widest)[0]:
         wrong |= sigma - mean >= (sigma - mean).max()
     for k in _worst(wrong.ravel(), (sigma - mean).ravel()):
         s, a = divmod(k, sigma.shape[1])
@@ -278,11 +282,11 @@ def _check_blocked(
 ) -> None:
     """Report blocked probabilities below the fraction of worlds in which a move never works."""
     never = (success == 0.0) & claims.changes
-    mean, odds = never.mean(axis=0), said.log_odds(blocked.size)
+    mean, log_limit = never.mean(axis=0), said.log_inverse_alpha(blocked.size)
     for s, a in np.argwhere(~((blocked >= 0.0) & (blocked <= 1.0)))[:3].tolist():
         said.add("range", claims.at(s, a), "a blocked probability", f"{blocked[s, a]:g}")
-    wrong = (mean > blocked) & refutes(mean, blocked, len(success), odds)
-    wrong |= mean > blocked + slack(never.astype(np.float64), odds, 1.0)
+    wrong = (mean > blocked) & refutes(mean, blocked, len(success), log_limit)
+    wrong |= mean > blocked + slack(never.astype(np.float64), log_limit, 1.0)
     for k in _worst(wrong.ravel(), (mean - blocked).ravel()):
         s, a = divmod(k, blocked.shape[1])
         told = f"{mean[s, a]:.6g} or more (fraction of the draws)"

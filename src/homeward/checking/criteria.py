@@ -136,7 +136,7 @@ def _check_values(
             mean = float(weights @ values)
         else:
             width = max(asked.unit, float(np.ptp(values)))
-            half += float(slack(values[:, None], said.log_odds(len(policies)), width)[0])
+            half += float(slack(values[:, None], said.log_inverse_alpha(len(policies)), width)[0])
         if claimed > mean + half + ROUNDING:
             told = f"{mean:.6g} ± {half:.2g} or less, the mean of value()"
             what = f"the total of the reward under the policy {policy.tolist()}"

@@ -94,8 +94,8 @@ class Findings:
         self.checked: dict[str, None] = {}
         self.resolution = 0.0
 
-    def log_odds(self, tests: int) -> float:
-        """Return l for a group of `tests`; twelve groups share 1 − confidence equally."""
+    def log_inverse_alpha(self, tests: int) -> float:
+        """Return ln(1/α) for each of `tests`; twelve groups share 1 − confidence equally."""
         return math.log(2.0 * 12.0 * max(1, tests) / (1.0 - self.confidence))
 
     def add(self, code: str, where: str, expected: str, found: str) -> None:
@@ -116,19 +116,21 @@ class Findings:
         raise error(f"{self.subject} is wrong ({count}):\n{told}{rest}")
 
 
-def slack(values: FloatArray, log_odds: float, width: float) -> FloatArray:
+def slack(values: FloatArray, log_inverse_alpha: float, width: float) -> FloatArray:
     """Return the half-width of the empirical Bernstein interval of a mean of `values` [n, ...]."""
     count = len(values)
-    spread = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log_odds / count)
-    half: FloatArray = spread + 7.0 * width * log_odds / (3.0 * (count - 1)) + ROUNDING
+    spread = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log_inverse_alpha / count)
+    half: FloatArray = spread + 7.0 * width * log_inverse_alpha / (3.0 * (count - 1)) + ROUNDING
     return half
 
 
-def refutes(mean: FloatArray, claimed: FloatArray, count: int, log_odds: float) -> BoolArray:
+def refutes(
+    mean: FloatArray, claimed: FloatArray, count: int, log_inverse_alpha: float
+) -> BoolArray:
     """Return whether `count` draws in [0, 1] with this `mean` refute a `claimed` mean."""
     m, mu = np.clip(mean, 0.0, 1.0), np.clip(claimed, 0.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.where(m > 0.0, m * np.log(m / mu), 0.0)
         below = np.where(m < 1.0, (1.0 - m) * np.log((1.0 - m) / (1.0 - mu)), 0.0)
-    refuted: BoolArray = (count * (above + below) > log_odds) & (np.abs(m - mu) > ROUNDING)
+    refuted: BoolArray = (count * (above + below) > log_inverse_alpha) & (np.abs(m - mu) > ROUNDING)
     return refuted

@@ -82,7 +82,7 @@ def _check_predicted(
     if (found == entries.chance).all() and bool((np.abs(belief.correction()) > ROUNDING).any()):
         told = "a belief that learns something from one of them"
         said.add("update", f"update() after {len(found)} observations", told, "the same means")
-    half = slack(found, said.log_odds(found.shape[1]), 1.0)
+    half = slack(found, said.log_inverse_alpha(found.shape[1]), 1.0)
     excess = np.abs(found.mean(axis=0) - entries.chance) - half
     if excess.max() > 0.0:
         k = int(np.argmax(excess))
@@ -207,7 +207,7 @@ def _check_bayes(
     for t, after in afters:
         rows = _chances(after.mean(), drawn)
         values = likely[t][:, None] * (drawn.chance - rows)
-        half = slack(values, said.log_odds(len(afters) * values.shape[1] * 13), 2.0)
+        half = slack(values, said.log_inverse_alpha(len(afters) * values.shape[1] * 13), 2.0)
         wrong = np.abs(values.mean(axis=0)) > half
         wrong &= matters[entries.row // mean.actions]
         if wrong.any():
@@ -247,7 +247,9 @@ def _check_bounds(
         low, high = (np.asarray(part).ravel() for part in after.success_bounds())
         for sign, bound, which in ((1.0, low, "at most"), (-1.0, high, "at least")):
             values = sign * likely[:, None] * (bound - drawn.chance)
-            half = slack(values, said.log_odds(2 * len(afters) * values.shape[1] * 13), 2.0)
+            half = slack(
+                values, said.log_inverse_alpha(2 * len(afters) * values.shape[1] * 13), 2.0
+            )
             excess = values.mean(axis=0) - half
             if (excess > 0.0).any():
                 k = int(np.argmax(excess))

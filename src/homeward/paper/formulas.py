@@ -143,7 +143,7 @@ def parse_dimacs(text: str, name: str) -> Formula:
     trailer = next((i for i, (_, words) in enumerate(lines) if words[0] == "%"), len(lines))
     if [words for _, words in lines[trailer:]] not in ([], [["%"]], [["%"], ["0"]]):
         at = lines[trailer][0]
-        raise InvalidFileError(f"{at}: expected nothing but a line 0 after the end mark %")
+        raise InvalidFileError(f"{at}: only a line 0 may follow the end mark %")
     if not lines:
         raise InvalidFileError(f"{name}:1: no header 'p cnf ...': the file is empty")
     (top, head), *rest = lines[:trailer] or lines[:1]

@@ -221,10 +221,10 @@ class Waiting(NamedTuple):
 def hold_way(
     graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, free: IntArray
 ) -> tuple[IntArray, float, float]:
-    """Free the edges of `way` [S] on the way home from `state`; write them to `free` [S].
+    """Write the edges of the way home from `state` along `way` [S] to `free` [S].
 
-    Returns the states [n] whose edges have a risk above `trusted`, and the risks of the way: the
-    sum over its edges, infinite without a way home, and the largest lower bound (`least`) of one.
+    Returns the states [n] whose edges risk more than `trusted`, the sum of the edges' risks, and
+    the largest lower bound on an edge's risk; the last two are ∞ and 1 without a way home.
     """
     held, total, worst = [np.int64(0) for _ in range(0)], 0.0, 0.0
     for _ in range(len(way) + 1):
@@ -441,7 +441,7 @@ def with_way(
 
 @kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
-    """Return the risk [n] of ways home by `choice` [S] with free edges; infinite without a way."""
+    """Return the risk [n] of ways home by `choice` [S], free edges included; ∞ without a way."""
     total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
     found, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
     for i in range(len(states)):

@@ -45,7 +45,7 @@ MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is neve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """The task of a run."""
+    """What is fixed for a run: what to collect, to keep and to allow."""
 
     planner: Planner  # the bonus to collect, the criteria to keep, the discount and the correction
     ledgers: tuple[Ledger, ...]  # the homes to be kept, each with its budget
@@ -70,7 +70,7 @@ class Task:
 
     @property
     def is_sharp(self) -> bool:
-        """Whether the probability that several moves work together is used."""
+        """Whether bounds use the joint success probability of several moves."""
         return self.evaluator in (Evaluator.EXACT, Evaluator.PATH, Evaluator.PAIRS)
 
 

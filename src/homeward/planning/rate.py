@@ -77,13 +77,14 @@ class View(NamedTuple):
 
     @property
     def share(self) -> FloatArray:
-        """Largest share [S] of a remaining budget that a way home would spend."""
+        """Largest share [S] of any remaining budget that the way home from a state would spend."""
         return self.shares.at(np.arange(len(self.graph.dest)))
 
     def looks(self, most: float) -> Looks:
-        """Return the looks that need at most the fraction `most` of each remaining budget.
+        """Return the looks.
 
-        If a look takes an action, the risk of returning from the action's destination counts.
+        Where a look takes an action, it gains 0 if the way home from the action's destination
+        needs more than the share `most` of a remaining budget.
         """
         if self.bonus is None:
             return self.whole

@@ -41,10 +41,10 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
-    """A constrained problem, and the policy that is followed after its exits."""
+    """A constrained problem, and the policy after leaving the set of a `StayInside`."""
 
     problem: Problem
-    exits: BoolArray | None = None  # [S, A] mask of the actions that leave a set to stay inside
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave the set
     afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
     unsure: float = 0.0  # optimality gap of `afterwards`
 

@@ -71,10 +71,13 @@ class ReturnBefore:
         for allowance in self.allowances:
             if not 0.0 < number(allowance.amount, "the allowance", error) < np.inf:
                 raise error(f"the allowance is {allowance.amount:g}, expected above 0 and finite")
-            for part in (allowance.use, allowance.lost):
-                used = numbers(part, f"the use in {allowance.unit}", None, error)
-                if used.ndim != 2 or not (used >= 0.0).all():
-                    raise error(f"the use in {allowance.unit} is not [S, A] of numbers >= 0")
+            for name in ("use", "lost"):
+                what = f"{name} in {allowance.unit}"
+                used = numbers(getattr(allowance, name), what, None, error)
+                if used.ndim != 2:
+                    raise error(f"{what} has shape {used.shape}, expected [S, A]")
+                if not (used >= 0.0).all():
+                    raise error(f"{what} is {used.min():g}, expected >= 0")
 
     @property
     def described(self) -> str:

@@ -180,12 +180,12 @@ class SparseEngine(Engine):
 
 
 def first_policy(reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]) -> Start:
-    """Return the policy [S] to start from, its worth [S] and the size of its values.
+    """Return the policy [S] to start from, its worth [S], and the largest known |weighted value|.
 
-    In each state, the policy takes the action of the known policy with the largest weighted value
-    there. That value is the worth, a lower bound on the policy's value that no improvement step
-    lowers. Without known policies, the policy takes the first action that can be chosen, the worth
-    is not set, and the size is −1.
+    In each state, it takes the action of the known policy with the largest weighted value there.
+    That value is the worth, a lower bound on the new policy's value that no improvement step
+    lowers. Without known policies, it takes the first action that can be chosen, the worth is not
+    set, and the third result is −1.
     """
     worth = np.empty(len(reward))
     if not start:

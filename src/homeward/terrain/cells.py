@@ -238,7 +238,7 @@ def _prior(
 def _prior_of_band(
     heights: FloatArray, taps: list[FloatArray], rows: IntArray, columns: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the two moments at the centres of one band; NaN where the filter finds no data."""
+    """Return mean and local variance [R, C] at a band's cell centres; NaN where no data is near."""
     known = ~np.isnan(heights)
     if known.all():
         ones = zip(known.shape, taps, strict=True)

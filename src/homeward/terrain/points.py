@@ -56,9 +56,11 @@ def targets_from(value: Any) -> tuple[Target, ...]:
 def check_targets(targets: tuple[Target, ...]) -> tuple[Target, ...]:
     """Return the targets; raise if there are none or too many, or if one is invalid."""
     if not targets:
-        raise InvalidInputError("it contains no point")
+        raise InvalidInputError("there is no point")
     if len(targets) > MAX_TARGETS:
-        raise InvalidInputError(f"it has {len(targets):,} points, expected {MAX_TARGETS:,} at most")
+        raise InvalidInputError(
+            f"there are {len(targets):,} points, expected {MAX_TARGETS:,} at most"
+        )
     for n, (x, y, weight) in enumerate(targets, start=1):
         if not (math.isfinite(x) and math.isfinite(y) and 0.0 < weight <= MAX_WEIGHT):
             raise InvalidInputError(

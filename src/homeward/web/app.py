@@ -268,7 +268,7 @@ class Server:
         return await frame_response(request, frame)
 
     async def _whole(self, request: Request) -> Response:
-        """Return the events of a run, a thumbnail with its outcome, or what a player needs."""
+        """Return one answer about a whole run: its events, glance, playback or certificate."""
         name, what = await self._run(request), request.url.path.rpartition("/")[2]
         if what == "glance":
             return json_response(await self._glance(request, name))

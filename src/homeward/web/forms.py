@@ -38,7 +38,7 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config, list[str]]:
-    """Return a valid configuration from the page, with uploads as paths, and the keys of these."""
+    """Return the page's configuration, checked, with uploads as paths, and the uploads' keys."""
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:

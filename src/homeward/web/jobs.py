@@ -194,7 +194,8 @@ class Jobs:
         async with self._changing:
             status = await run_in_threadpool(self.status, name)
             if status in ("running", "queued") or name in self.tasks:
-                raise Refusal.CONFLICT(f"{name} is {status}: cancel it first")
+                is_now = status if status in ("running", "queued") else "stopping"
+                raise Refusal.CONFLICT(f"{name} is {is_now}: cancel it first")
             if name in self.entries:
                 await self._change({n: e for n, e in self.entries.items() if n != name})
 

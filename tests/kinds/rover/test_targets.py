@@ -122,7 +122,7 @@ def test_a_visit_is_worth_its_weight_in_looks_until_it_was_made(tmp_path: Path) 
     [
         ([[500.0, 10.0, 1.0]], "the targets: point 1, at x = 500, y = 10, is off the map"),
         ([[5.0, 10.0, -1.0]], "with the weight -1"),
-        ([], "it contains no point"),
+        ([], "there is no point"),
         ("nowhere.geojson", "nowhere.geojson"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Maps of explored terrain: what is known of the ground, and the rover's path.
+"""Maps and films of explored terrain: what is known of the ground, and the rover's path.
 
 As in the paper's figure, saturation shows how well a height is known: full where its standard
 deviation is 1 cm or less, grey where it is as large as before the first measurement, on a
@@ -373,9 +373,9 @@ def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
 
 
 def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return lines [n, 2] between neighbours, and the widths [n] in points of borders and lines.
+    """Return n polylines (x, y) [·, 2], and in pt the widths [n] of their borders and their own.
 
-    A line is broader where it was taken more often; if lines cover the map they are finer.
+    A line that was taken more often is broader; all are finer if there are many.
     """
     states = np.asarray(panel.path)
     pairs = np.column_stack([states[:-1], states[1:]])

@@ -122,7 +122,7 @@ def describe(told: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
-    """Return masks [S] of the cells that could not be reached from the end, in order of reasons."""
+    """Return a mask [S] for each code of `WHY_NOT`; the first that has a cell says why."""
     setup, belief, world = ended.setup, ended.belief, ended.setup.world
     start, state = world.start, world.state  # type: ignore[attr-defined]
     guide, model = Guide(setup.planner, start, setup.floor), belief.mean()

@@ -201,7 +201,7 @@ def _label(
 
 
 def _draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw one bar per policy and number, with the number beside it."""
+    """Draw one bar per policy and series, with its value beside it."""
     step = len(SERIES) + 1.2
     for r, row in enumerate(rows):
         for k, (value, colour) in enumerate(zip(row.values, SERIES.values(), strict=True)):
