@@ -91,8 +91,8 @@ VERDICTS = {
 """Why an action was taken or not, by the value of `Verdict`."""
 
 STAYS = {
-    "worth_less": "never leaves this state, and worth no more than the plan",
-    "not_chosen": "never leaves this state",
+    "worth_less": "surely stays here, and worth no more than the plan",
+    "not_chosen": "surely stays here",
 }
 """Words for some values of `Verdict` instead of those in `VERDICTS`, if the action surely stays."""
 

@@ -67,7 +67,7 @@ def test_a_safe_action_is_not_said_to_be_worth_less_than_what_is_pursued() -> No
     table = plan.explain().splitlines()[-len(plan.evidence) :]
     for line, action in zip(table, plan.evidence, strict=True):
         stays = action.leaves == 0.0 and action.verdict is Verdict.NOT_CHOSEN
-        assert line.endswith("never leaves this state") == stays
+        assert line.endswith("surely stays here") == stays
 
 
 def test_on_a_general_model_a_pit_is_left_alone_and_the_end_is_named() -> None:

@@ -175,7 +175,7 @@ def test_without_degrees_the_summary_says_why_there_is_no_gpx(tmp_path: Path) ->
     run.resume()
     assert not list(run.directory.glob("*.gpx")) + list(run.directory.glob("*.kml"))
     text = (run.directory / "summary.md").read_text()
-    assert "There is no `way_home.gpx`, `way_home.kml` or `path.kml`: flat.npy is on no map" in text
+    assert "There is no `path.gpx`, `path.kml`, `way_home.gpx` or `way_home.kml`: flat.npy" in text
     assert "**Caution**: the sensor reaches 6 m, less than the 7.07 m to a diagonal" in text
     given = ["runs", "export", str(run.directory), "--way-home", "0", "--out", "way.kml"]
     assert "no longitudes and latitudes" in str(CliRunner().invoke(app, given).exception)
