@@ -137,9 +137,25 @@ def test_ghosts_take_their_time_and_are_called_back_by_another_level(look: Looki
     look.button("Call it off now").click()
     stage = look.find(".calloff-stage")
     expect(stage).to_have_attribute("data-walking", "true")
+    look.sees(".counters", "home so far")
     set_level(look, 0.8)
     expect(stage).to_have_attribute("data-walking", "false")
     expect(look.find(".hundred circle.waiting")).to_have_count(100)
+
+
+@pytest.mark.parametrize("text", ["2", "-1", ""])
+def test_a_typed_level_that_is_no_probability_is_refused_in_a_sentence(
+    look: Looking, text: str
+) -> None:
+    look.open("#/calloff")
+    field = look.page.get_by_label("δ as a number")
+    field.fill(text)
+    look.sees(".level [role=alert]", "enter a number from 0 to 1")
+    field.fill("0.8")
+    expect(look.find(".level [role=alert]")).to_have_count(0)
+    field.fill(text)
+    field.blur()
+    expect(field).to_have_value("0.8")
 
 
 def test_the_average_world_promises_all_and_few_return(look: Looking) -> None:

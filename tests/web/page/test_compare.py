@@ -164,7 +164,7 @@ def test_runs_that_differ_in_their_level_are_named_by_it(look: Looking, site: Si
 def test_the_run_that_learned_most_is_marked_unless_it_is_trapped(look: Looking) -> None:
     look.open("#/compare/bold/meadow-safe")
     expect(look.find("tr.best")).to_have_attribute("data-standing", "meadow-safe")
-    look.sees("tr.best", "best")
+    look.sees("tr.best", "learned most")
 
     def trapped(route: Route) -> None:
         route.fulfill(json={**route.fetch().json(), "trapped": 3})

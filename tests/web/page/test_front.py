@@ -109,6 +109,7 @@ def test_a_row_has_a_picture_the_share_seen_and_the_outcome(look: Looking) -> No
     row = look.find('tr[data-run="meadow-unsafe"]')
     expect(row.locator("canvas.thumbnail:not(.empty)")).to_be_visible()
     expect(row).to_contain_text("trapped at step")
+    expect(row).to_contain_text("No way home was left from then on.")
     expect(row).to_contain_text("%")
     pair = look.find("tbody.pair-rows")
     expect(pair.locator("tr")).to_have_count(2)

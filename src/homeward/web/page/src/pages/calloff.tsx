@@ -145,9 +145,9 @@ export function CallOffPage() {
       <h1>Call it off</h1>
       <p class="lead">
         The rover wants to see the squares marked “?”. Each may be a pit that can't be left; the redder
-        it is, the likelier. Soft ground shows the most per step. The ledge (light) is a one-way drop
+        it is, the likelier. The rover goes where it sees the most squares per step. The ledge (light) is a one-way drop
         into a crater: home is only through squares that nobody has seen. Drag δ: the higher it is, the
-        less the rover dares, and near 1 it stays on ground that was seen.
+        less risk the rover takes, and near 1 it stays on ground that was seen.
       </p>
       <div class="calloff-parts">
         <div
@@ -202,7 +202,7 @@ export function CallOffPage() {
               <dd>{plan ? hundredths(plan.promised) : "–"}</dd>
             </div>
             <div>
-              <dt>this draw</dt>
+              <dt>{game.walk.walking.value ? "home so far" : "this draw"}</dt>
               <dd>{walked ? home : "–"}</dd>
             </div>
           </dl>
@@ -240,8 +240,9 @@ export function CallOffPage() {
 
 function planWord(plan: Plan | null, average: boolean): string {
   if (!plan) return "Nothing that is left to see is safe at this level: the rover stays at home.";
-  const steps = many(plan.out.length - 1, "step");
-  const sees = `It would see ${many(plan.gain, "square")} within ${steps}`;
+  const steps = plan.out.length - 1;
+  const rate = (plan.gain / steps).toFixed(2);
+  const sees = `It would see ${many(plan.gain, "square")} in ${many(steps, "step")} (${rate} per step)`;
   return average
     ? `${sees}. In the average world it surely comes home; the true probability is ${plan.proven.toFixed(2)}.`
     : `${sees}, and come home in at least ${hundredths(plan.promised)} of 100 worlds.`;

@@ -288,6 +288,7 @@ function Row(props: { run: Summary; chosen: Signal<string[]>; pair: Summary | nu
   const glance = glances.value.get(run.id);
   const share = run.seen ?? glance?.share ?? null;
   const trapped = run.trapped ?? glance?.trapped ?? null;
+  const outcome = trapped === null ? (run.why ?? wrongOf(run)) : "No way home was left from then on.";
   return (
     <tr data-run={run.id}>
       <td>
@@ -325,7 +326,7 @@ function Row(props: { run: Summary; chosen: Signal<string[]>; pair: Summary | nu
         ) : (
           <StatusTag run={run} />
         )}
-        {(run.why || wrongOf(run)) && <span class="unit block">{run.why ?? wrongOf(run)}</span>}
+        {outcome && <span class="unit block">{outcome}</span>}
       </td>
       <td class="right">
         <Commands run={run} act={(what) => act(run, what)} />

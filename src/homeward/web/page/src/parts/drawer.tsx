@@ -146,6 +146,11 @@ function OtherLevels({ details }: { details: Details }) {
           Run and compare
         </button>
       </p>
+      {wrong && (
+        <p class="ended fine" role="alert">
+          Enter 1 to {MAX_COMPARED - 1} levels above 0 and up to 1, separated by commas.
+        </p>
+      )}
     </section>
   );
 }

@@ -1,5 +1,6 @@
 // The safety level δ: a slider and a field to type it, and an explanation.
 
+import { useSignal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import { meaning, planMeaning } from "../words";
 import type { Home } from "../words";
@@ -44,27 +45,41 @@ export function LevelSlider({ level, planHome = null, naive = false }: LevelProp
   );
 }
 
-/** A field to type δ; a text that is no level is not taken. */
+/** A field to type δ. A text that is not a number from 0 to 1 changes nothing, and a sentence says so. */
 function TypedLevel({ level, changed, disabled }: LevelFieldProps) {
-  const take = (text: string): void => {
+  const invalid = useSignal(false);
+  const read = (text: string): void => {
     const value = text.trim() === "" ? NaN : Number(text.replace(",", "."));
-    if (!(value >= 0 && value <= 1)) return;
+    invalid.value = !(value >= 0 && value <= 1);
+    if (invalid.value) return;
     level.value = value;
     changed?.();
   };
   return (
-    <input
-      class="level-number num"
-      type="number"
-      min={0}
-      max={1}
-      step="any"
-      inputMode="decimal"
-      aria-label="δ as a number"
-      value={level.value}
-      disabled={disabled ?? false}
-      onInput={(event) => take(event.currentTarget.value)}
-    />
+    <>
+      <input
+        class="level-number num"
+        type="number"
+        min={0}
+        max={1}
+        step="any"
+        inputMode="decimal"
+        aria-label="δ as a number"
+        aria-invalid={invalid.value}
+        value={level.value}
+        disabled={disabled ?? false}
+        onInput={(event) => read(event.currentTarget.value)}
+        onBlur={(event) => {
+          event.currentTarget.value = String(level.value);
+          invalid.value = false;
+        }}
+      />
+      {invalid.value && (
+        <p class="ended fine" role="alert">
+          δ is a probability: enter a number from 0 to 1.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-// What compared runs came to: one row for each, with a link to it; the best one is marked.
+// What compared runs came to: one row for each, with a link to it; the one that learned most is marked.
 
 import { useEffect } from "preact/hooks";
 import type { Details } from "../api";
@@ -85,8 +85,8 @@ export function Standings({ runs }: { runs: readonly RunModel[] }) {
                   <span class="tag status trapped">trapped at step {each.trapped}</span>
                 )}
                 {each === best && (
-                  <span class="tag safe" title="It learned most of those that were not trapped.">
-                    best
+                  <span class="tag safe" title="Among the runs that were not trapped, whatever their δ.">
+                    learned most
                   </span>
                 )}
                 <span class="unit">
