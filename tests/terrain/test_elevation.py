@@ -15,9 +15,9 @@ from homeward.terrain.elevation import (
     Transform,
     check_transform,
     from_corner,
-    moved,
     to_grid,
     to_map,
+    window_transform,
 )
 
 PLACE = (2.0, 0.0, 10.0, 0.0, -3.0, 20.0)
@@ -110,7 +110,7 @@ def test_a_turned_grid_is_let_pass_and_keeps_the_size_of_its_pixels(transform: T
 def test_a_part_of_a_grid_lies_where_it_lay(
     transform: Transform, first: int, top: int, column: float, row: float
 ) -> None:
-    part = moved(transform, first, top)
+    part = window_transform(transform, first, top)
     expected = to_map(transform, first + column, top + row)
     assert to_map(part, column, row) == pytest.approx(expected, abs=1e-8)
 

@@ -23,7 +23,7 @@ from tests.terrain.planetary import (
 
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.terrain import read_elevation
-from homeward.terrain.gdal import FILLS, holes, told
+from homeward.terrain.gdal import FILLS, gdal_message, missing_mask
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -314,18 +314,18 @@ def test_without_rasterio_one_is_told_what_to_install(
 def test_the_deepest_cause_is_told() -> None:
     error = ValueError("see the previous exception")
     error.__cause__ = OSError("the disk is gone")
-    assert told(error) == "the disk is gone"
-    assert told(error.__cause__) == "the disk is gone"
+    assert gdal_message(error) == "the disk is gone"
+    assert gdal_message(error.__cause__) == "the disk is gone"
 
 
 @pytest.mark.parametrize(
     "value", [np.nan, np.inf, -np.inf, -3.4028226550889045e38, 1.0001e30, 9.96921e36]
 )
 def test_special_numbers_are_no_heights(value: float) -> None:
-    assert holes(np.array([[1.0, value, -8200.0]]), ()).tolist() == [[False, True, False]]
+    assert missing_mask(np.array([[1.0, value, -8200.0]]), ()).tolist() == [[False, True, False]]
 
 
 def test_fills_are_no_heights_where_they_are_asked_for() -> None:
     raw = np.array([-9999.0, -99999.0, -32767.0, -32768.0, -9998.0, 0.0])
-    assert holes(raw, FILLS).tolist() == [True, True, True, True, False, False]
-    assert not holes(raw, ()).any()
+    assert missing_mask(raw, FILLS).tolist() == [True, True, True, True, False, False]
+    assert not missing_mask(raw, ()).any()

@@ -196,7 +196,7 @@ def test_the_first_crossing_is_that_of_all_pairs(seed: int, corners: int) -> Non
         return all(turn(a, b, c) * turn(a, b, d) < 0 for (a, b), (c, d) in both)
 
     pairs = ((e, f) for i, e in enumerate(edges) for f in edges[i + 1 :] if cross(e, f))
-    assert polygons._crossing([ring]) == next(pairs, None)
+    assert polygons._crossing_edges([ring]) == next(pairs, None)
 
 
 def test_rings_may_touch() -> None:

@@ -6,8 +6,8 @@ and v₀ the variance of a measured height, the prior is::
     mean     = D^n[g∘h]
     variance = D^n[g∘(h − g∘h)²] + v₀
 
-A cell is n by n pixels; D^n takes the pixel at its centre, for an even n the one below and right of
-it. Incomplete cells at the far edges are left out.
+A cell is n by n pixels. D^n takes the pixel at its centre; for an even n, the pixel below and right
+of the centre. Incomplete cells at the bottom and right edges are left out.
 
 At missing data and at the raster's edge the filter is a normalised convolution, g∘(w·h) / g∘w with
 w = 1 for data and 0 elsewhere. The filter is cut off at `FILTER_REACH` σ. The raster is filtered in
@@ -27,23 +27,23 @@ from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Elevation, Georeference, describe_extent, to_grid, to_map
 
 FILTER_REACH = 4.0  # reach of the Gaussian filter, in σ
-BAND_PIXELS = 1 << 23  # about how many pixels are filtered at once
+BAND_PIXELS = 1 << 23  # approximate number of pixels that are filtered at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells(Georeference):
     """A grid of cells over a terrain model: the prior of each height, and its place on the map.
 
-    A cell is blocked if the terrain model has no data at its centre, or in more than half of it.
-    There `mean` and `centre` hold the average mean of the other cells and `variance` the smallest
-    variance, so that all arrays are finite and variances positive.
+    A blocked cell can't be entered, for example because the terrain model has no data there. In
+    blocked cells `mean` and `centre` hold the average mean of the other cells and `variance` the
+    smallest variance, so that all arrays are finite and variances positive.
 
     Attributes
     ----------
-    mean : [R, C] m
-    variance : [R, C] m²
+    mean : [R, C] m, mean of the prior
+    variance : [R, C] m², variance of the prior
     centre : [R, C] m, height of the terrain model at the cell's centre
-    blocked : [R, C]
+    blocked : [R, C] mask of blocked cells
     """
 
     mean: FloatArray
@@ -75,20 +75,16 @@ class Cells(Georeference):
         rows, columns = self.mean.shape
         return rows, columns
 
-    @property
-    def extent(self) -> str:
-        """The corners of the grid in map coordinates, as text for messages."""
-        return describe_extent(self.transform, self.shape)
-
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
-        """Return the (row, column) at map coordinates; raise if off the map, or on a far edge."""
+        """Return the cell (row, column) that contains a point of the map; raise if there is none.
+
+        The bottom and right edges of the grid belong to no cell.
+        """
         x, y = (number(v, n, InvalidInputError) for v, n in ((x, "x"), (y, "y")))
         column, row = to_grid(self.transform, x, y)
-        rows, columns = self.shape
-        if not (0.0 <= row < rows and 0.0 <= column < columns):
-            raise InvalidInputError(
-                f"({x:.10g}, {y:.10g}) is off the map, which reaches {self.extent}"
-            )
+        if not (0.0 <= row < self.shape[0] and 0.0 <= column < self.shape[1]):
+            extent = describe_extent(self.transform, self.shape)
+            raise InvalidInputError(f"({x:.10g}, {y:.10g}) is off the map, which reaches {extent}")
         return math.floor(row), math.floor(column)
 
     def centre_of(self, row: int, column: int) -> tuple[float, float]:
@@ -108,6 +104,8 @@ def to_cells(
 ) -> Cells:
     """Return the cells of a terrain model, with the paper's prior on their heights.
 
+    A cell is blocked if the terrain model has no data at its centre, or in more than half of it.
+
     Parameters
     ----------
     elevation
@@ -124,40 +122,48 @@ def to_cells(
     """
     if not 0.0 <= number(blur, "the blur", InvalidInputError) < math.inf:
         raise InvalidInputError(f"the blur is {blur:g} m, expected 0 or more")
-    down, across = sides_of(elevation, cell)
-    rows, columns = elevation.shape[0] // down, elevation.shape[1] // across
-    centres = np.arange(rows) * down + down // 2, np.arange(columns) * across + across // 2
-    centre = elevation.heights[np.ix_(*centres)]
-    known = ~np.isnan(elevation.heights[: rows * down, : columns * across])
-    share = known.reshape(rows, down, columns, across).mean(axis=(1, 3))
+    sides = sides_of(elevation, cell)
+    centre = at_centres(elevation.heights, sides)
+    share = _by_cell(~np.isnan(elevation.heights), sides).mean(axis=(1, 3))
     blocked = np.isnan(centre) | (share < 0.5)
     if closed is not None:
-        blocked |= cells_with(closed, (down, across))
+        blocked |= cells_with(closed, sides)
     if blocked.all():
         free = "" if closed is None else " and no obstacle"
         raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data{free}")
-    mean, variance = _prior(elevation, centres, blur)
-    own = at_centres(error, (down, across)) if isinstance(error, np.ndarray) else error
-    return place_cells(elevation, (down, across), mean, variance, centre, blocked, own)
+    mean, variance = _prior(elevation, sides, blur)
+    own = at_centres(error, sides) if isinstance(error, np.ndarray) else error
+    return place_cells(elevation, sides, mean, variance, centre, blocked, own)
+
+
+def _centres(shape: tuple[int, ...], sides: tuple[int, int]) -> list[IntArray]:
+    """Return the rows [R] and columns [C] of the pixels at the cells' centres."""
+    ends = zip(shape, sides, strict=True)
+    return [np.arange(length // side) * side + side // 2 for length, side in ends]
 
 
 def at_centres(pixels: FloatArray, sides: tuple[int, int]) -> FloatArray:
-    """Return the value [R, C] of the pixel at the centre of each cell; ``sides`` is in pixels."""
-    ends = zip(pixels.shape, sides, strict=True)
-    at = [np.arange(length // side) * side + side // 2 for length, side in ends]
-    return np.asarray(pixels[np.ix_(*at)])
+    """Return the value [R, C] of the pixel at the centre of each cell of ``sides`` pixels."""
+    return np.asarray(pixels[np.ix_(*_centres(pixels.shape, sides))])
+
+
+def _by_cell(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
+    """Return the pixels [R, height, C, width] of the cells of ``sides`` pixels."""
+    down, across = sides
+    rows, columns = pixels.shape[0] // down, pixels.shape[1] // across
+    return pixels[: rows * down, : columns * across].reshape(rows, down, columns, across)
 
 
 def cells_with(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
-    """Return the mask [R, C] of cells, of ``sides`` pixels, that contain a marked pixel."""
-    down, across = sides
-    rows, columns = pixels.shape[0] // down, pixels.shape[1] // across
-    whole = pixels[: rows * down, : columns * across]
-    return np.asarray(whole.reshape(rows, down, columns, across).any(axis=(1, 3)))
+    """Return the mask [R, C] of cells, of ``sides`` pixels, that contain a True pixel."""
+    return np.asarray(_by_cell(pixels, sides).any(axis=(1, 3)))
 
 
 def sides_of(elevation: Elevation, cell: float) -> tuple[int, int]:
-    """Return the height and width in pixels of cells of ``cell`` m; raise if the map is smaller."""
+    """Return the height and width, in pixels, of cells with sides of ``cell`` m.
+
+    Raise if the terrain model is smaller than a cell.
+    """
     if not 0.0 < number(cell, "the cell size", InvalidInputError) < math.inf:
         raise InvalidInputError(f"the cell size is {cell:g} m, expected more than 0")
     down, across = (max(1, round(cell / pixel)) for pixel in elevation.pixel)
@@ -177,12 +183,15 @@ def place_cells(
     blocked: BoolArray,
     error: float | FloatArray,
 ) -> Cells:
-    """Return cells of `sides` pixels; fields are [R, C]; `error` in m² is added to the variance."""
-    if (
-        not isinstance(error, np.ndarray)
-        and not 0.0 < number(error, "the error", InvalidInputError) < math.inf
-    ):
-        raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
+    """Return cells of `sides` pixels with fields [R, C], on the map of a terrain model.
+
+    The variance is `variance` + `error`, in m². Blocked cells get the values that `Cells` states.
+    `mean` and `centre` are written to.
+    """
+    if not isinstance(error, np.ndarray):
+        error = number(error, "the error", InvalidInputError)
+        if not 0.0 < error < math.inf:
+            raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
     down, across = sides
     variance = variance + error
     fill, least = mean[~blocked].mean(), variance[~blocked].min()
@@ -204,16 +213,16 @@ def place_cells(
 
 
 def _prior(
-    elevation: Elevation, centres: tuple[IntArray, IntArray], blur: float
+    elevation: Elevation, sides: tuple[int, int], blur: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance − v₀ of the prior, each [R, C], in m and m².
 
-    `centres` are the rows [R] and columns [C] of the pixels at the cells' centres. `blur` is the
-    standard deviation of the filter in m. The raster is filtered in bands of rows.
+    `sides` are the height and width of a cell in pixels. `blur` is the standard deviation of the
+    filter in m. The raster is filtered in bands of rows.
     """
     heights = elevation.heights
     tall, wide = heights.shape
-    middle_rows, middle_columns = centres
+    middle_rows, middle_columns = _centres(heights.shape, sides)
     sizes = zip(elevation.pixel, elevation.shape, strict=True)
     taps = [_taps(blur / pixel, length) for pixel, length in sizes]
     reach = len(taps[0]) // 2
@@ -227,9 +236,8 @@ def _prior(
             last += 1
         stop = min(tall, middle_rows[last - 1] + 2 * reach + 1)
         # Within one filter reach of the band's edge g∘h is wrong; D^n∘g reads only further inside.
-        own_rows = middle_rows[first:last] - start
         mean[first:last], variance[first:last] = _prior_of_band(
-            heights[start:stop], taps, own_rows, middle_columns
+            heights[start:stop], taps, middle_rows[first:last] - start, middle_columns
         )
         first = last
     return mean, variance
@@ -238,7 +246,10 @@ def _prior(
 def _prior_of_band(
     heights: FloatArray, taps: list[FloatArray], rows: IntArray, columns: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and local variance [R, C] at a band's cell centres; NaN where no data is near."""
+    """Return the prior's mean and its variance − v₀, each [R, C], at the centres of a band's cells.
+
+    They are NaN where no pixel within reach of the filter has data.
+    """
     known = ~np.isnan(heights)
     if known.all():
         ones = zip(known.shape, taps, strict=True)
@@ -273,18 +284,18 @@ def _taps(sigma: float, length: int) -> FloatArray:
 
 
 def _smooth(values: FloatArray, taps: list[FloatArray]) -> FloatArray:
-    """Filter along every axis, with zeros beyond the edges."""
+    """Return `values` filtered along every axis, with zeros beyond the edges."""
     for axis in range(values.ndim):
         values = correlate1d(values, taps[axis], axis, mode="constant", cval=0.0)
     return values
 
 
 def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:
-    """Filter along the first axis, only at `rows`, with zeros beyond the edges."""
+    """Return `values` filtered along the first axis at `rows`, with zeros beyond the edges."""
     reach = len(taps) // 2
-    found = np.zeros((len(rows), values.shape[1]))
+    filtered = np.zeros((len(rows), values.shape[1]))
     for shift, weight in zip(range(-reach, reach + 1), taps, strict=True):
-        there = rows + shift
-        inside = (there >= 0) & (there < len(values))
-        found[inside] += weight * values[there[inside]]
-    return found
+        source = rows + shift
+        inside = (source >= 0) & (source < len(values))
+        filtered[inside] += weight * values[source[inside]]
+    return filtered

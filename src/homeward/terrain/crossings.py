@@ -1,20 +1,24 @@
-"""Ways across the ground between neighbouring cells, found on the pixels of a terrain model.
+"""Paths of a vehicle between neighbouring cells, over the pixels of a terrain model.
 
 A vehicle has wheels at its middle, half a wheelbase before and half a wheelbase behind it, and half
-a wheelbase to each side. Heights between pixel centres are bilinear. The slope ahead is that from
-the middle to the front and from the rear to the middle; the slope aside is that from side to side.
+a wheelbase to each side. Heights between pixel centres are bilinear. The slope ahead is measured
+from the middle to the front and from the rear to the middle. The side slope is measured from the
+left to the right wheels.
 
-The vehicle drives from pixel centre to neighbouring pixel centre. The *margin* of such a step is
-the least distance of a slope from its limit, as a tangent, over the whole segment. Between the
-points where a wheel crosses a line of pixel centres the slopes are quadratic in the position, so
-the extremes are exact. A step on which a wheel touches missing data has no margin, and neither has
-a diagonal step past missing data.
+The vehicle drives from pixel centre to neighbouring pixel centre. A slope has a limit; both are
+tangents. The *margin* of such a step is the least value of limit − slope over the whole segment.
+Between the points where a wheel crosses a line of pixel centres the slopes are quadratic in the
+position, so their extremes are exact. A step has no margin if a wheel touches missing data, or if
+it is diagonal and passes missing data.
 
-A move leads from the anchor of a cell to the anchor of a neighbour, over pixels of the two cells
-alone and over steps with margins of 0 or more. Among such ways it takes the one of least cost: a
-metre costs 1, and up to `NARROW_COST` more where the margin is below `COMFORTABLE`. The anchor is
-the pixel nearest to the centre in the largest part of the cell within which the vehicle can drive
-both ways. The time is linear in the number of pixels, for cells of a given size.
+Each cell has an *anchor*, the pixel where the vehicle stands. The largest set of pixels of the cell
+between which the vehicle can drive in both directions contains it; of this set, the anchor is the
+pixel nearest to the centre of the cell.
+
+A move leads from the anchor of a cell to the anchor of a neighbour, over pixels of these two cells
+and over steps with margins of 0 or more. Of all such paths it takes the one of least cost: a metre
+costs 1, and up to `NARROW_COST` more where the margin is below `COMFORTABLE`. For cells of a given
+size, the time of the computation is linear in the number of pixels.
 """
 
 from __future__ import annotations
@@ -36,22 +40,22 @@ from homeward.errors import InvalidInputError
 from homeward.terrain.cells import Cells, place_cells, sides_of
 from homeward.terrain.elevation import Elevation
 
-COMFORTABLE = math.tan(math.radians(3.0))  # margin from which a step costs only its length
-NARROW_COST = 3.0  # additional cost of a metre without any margin, in metres
-BAND_PIXELS = 1 << 18  # about how many pixels a thread works on at once
+COMFORTABLE = math.tan(math.radians(3.0))  # from this margin on, a step costs only its length
+NARROW_COST = 3.0  # additional cost per metre of a step with margin 0
+BAND_PIXELS = 1 << 18  # approximate number of pixels that a thread processes at once
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 ACTIONS = len(STEPS)
-FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
+FIRST, LAST = 3, 6  # actions E, SE, S, SW: with their reverses they are all eight directions
 
 
 @dataclass(frozen=True, slots=True)
 class DrivingLimits:
-    """The limits of what a vehicle can drive."""
+    """Steepest slopes that a vehicle can drive, and its wheelbase."""
 
     climb: float  # degrees, steepest slope up
     descend: float  # degrees, steepest slope down
-    roll: float  # degrees, steepest slope aside
-    wheelbase: float  # m, from the front wheels to the rear ones; the track is as wide
+    roll: float  # degrees, steepest side slope
+    wheelbase: float  # m between front and rear wheels, and between left and right wheels
 
     def __post_init__(self) -> None:
         for name in ("climb", "descend", "roll"):
@@ -62,58 +66,53 @@ class DrivingLimits:
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """Tangents of the steepest slopes up, down and aside."""
-        up, down, aside = (
+        """Tangents of the steepest slopes up, down and to the side."""
+        up, down, side = (
             math.tan(math.radians(slope)) for slope in (self.climb, self.descend, self.roll)
         )
-        return up, down, aside
+        return up, down, side
 
 
 class _Steps(NamedTuple):
-    """Geometry of the steps in each direction [A], in pixels unless stated otherwise."""
+    """Geometry of the steps of each action; lengths are in pixels unless stated otherwise."""
 
     length: FloatArray  # [A] m
     ahead: FloatArray  # [A, 2] from the middle to the front wheels
     aside: FloatArray  # [A, 2] from the middle to the left wheels
-    breaks: FloatArray  # [A, B] where a wheel crosses a line of pixel centres, from 0 to 1
-    counts: IntArray  # [A] number of breaks
+    breaks: tuple[FloatArray, ...]  # A ascending arrays of fractions of the step, from 0 to 1, at
+    # which a wheel crosses a line of pixel centres
 
 
 def _steps_of(pixel: tuple[float, float], wheelbase: float) -> _Steps:
+    """Return the geometry of steps over pixels of the given height and width in m."""
     tall, wide = pixel
-    north, east = DOWN * tall, RIGHT * wide
-    length = np.hypot(north, east)
+    south, east = DOWN * tall, RIGHT * wide
+    length = np.hypot(south, east)
     half = 0.5 * wheelbase / np.maximum(length, 1e-300)
-    ahead = np.stack([north * half / tall, east * half / wide], axis=1)
-    aside = np.stack([east * half / tall, -north * half / wide], axis=1)
-    tables = []
+    ahead = np.stack([south * half / tall, east * half / wide], axis=1)
+    aside = np.stack([east * half / tall, -south * half / wide], axis=1)
+    breaks = []
     for a in range(ACTIONS):
-        found = {0.0, 1.0}
-        for offset, direction in (
-            *zip(ahead[a], STEPS[a], strict=True),
-            *zip(aside[a], STEPS[a], strict=True),
-        ):
-            if direction:
-                found |= {(sign * offset * direction) % 1.0 for sign in (-1, 1)}
-        tables.append(sorted(found))
-    counts = np.array([len(table) for table in tables])
-    breaks = np.zeros((ACTIONS, counts.max()))
-    for a, table in enumerate(tables):
-        breaks[a, : len(table)] = table
-    return _Steps(length, ahead, aside, breaks, counts)
+        fractions = {0.0, 1.0}
+        for offsets in (ahead[a], aside[a]):
+            for offset, direction in zip(offsets, STEPS[a], strict=True):
+                if direction:
+                    fractions |= {(sign * offset * direction) % 1.0 for sign in (-1, 1)}
+        breaks.append(np.array(sorted(fractions)))
+    return _Steps(length, ahead, aside, tuple(breaks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossings:
-    """Ways between neighbouring cells, over the pixels of a terrain model."""
+    """Paths between neighbouring cells, over the pixels of a terrain model."""
 
     heights: FloatArray  # [rows, columns] m, of the pixels; NaN for no data and for obstacles
     pixel: tuple[float, float]  # m, height and width of a pixel
     sides: tuple[int, int]  # pixels, height and width of a cell
-    vehicle: DrivingLimits  # what can be driven
-    anchor: IntArray  # [S] pixel, row-major, where the vehicle stands in a cell; −1 if it can't
-    up: FloatArray  # [S, A] margin (tangent) of the steepest slope up; −inf without a way
-    down: FloatArray  # [S, A] the same for the steepest slope down
+    vehicle: DrivingLimits
+    anchor: IntArray  # [S] anchor of each cell, as a row-major index of pixels; −1 without one
+    up: FloatArray  # [S, A] least margin (tangent) of slopes up on the path; −inf without a path
+    down: FloatArray  # [S, A] least margin (tangent) of slopes down; −inf without a path
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,12 +121,12 @@ class Crossings:
         return rows // self.sides[0], columns // self.sides[1]
 
     def way(self, state: int, action: int) -> IntArray:
-        """Return the pixels [n, 2] (row, column) of a move, from anchor to anchor."""
+        """Return the pixels [n, 2] (row, column) on the path of a move, from anchor to anchor."""
         columns = self.shape[1]
         row, column = divmod(state, columns)
         other = row + STEPS[action][0], column + STEPS[action][1]
         if action == 0 or not math.isfinite(self.up[state, action]):
-            raise InvalidInputError(f"there is no way for the move (s={state}, a={action})")
+            raise InvalidInputError(f"there is no way to drive the move (s={state}, a={action})")
         tall, wide = self.sides
         reach = 2 + math.ceil(0.5 * self.vehicle.wheelbase / min(self.pixel))
         top = max(0, min(row, other[0]) * tall - reach)
@@ -139,104 +138,98 @@ class Crossings:
         margins = np.empty((*part.shape, ACTIONS, 2), np.float32)
         _measure(part, 0, steps, self.vehicle.wheelbase, self.vehicle.limits, margins)
         pixels = self.heights.shape[1]
-        here, there = (
+        start, goal = (
             (int(self.anchor[s]) // pixels - top, int(self.anchor[s]) % pixels - left)
             for s in (state, other[0] * columns + other[1])
         )
-        boxes = [(r * tall - top, c * wide - left, tall, wide) for r, c in ((row, column), other)]
-        room = _room(self.sides)
-        _search(margins, part, boxes[0], boxes[1], here, there, steps.length, *room)
-        found = _trace(boxes[0], boxes[1], here, there, room[1])
-        return frozen(found + np.array([top, left]))
+        one, two = ((r * tall - top, c * wide - left) for r, c in ((row, column), other))
+        work = _work_arrays(self.sides)
+        _search(margins, part, self.sides, one, two, start, goal, steps.length, work)
+        box_top, box_left = min(one[0], two[0]), min(one[1], two[1])
+        broad = wide + abs(one[1] - two[1])
+        pixel, path = goal, [goal]
+        while pixel != start:
+            a = work[1][(pixel[0] - box_top) * broad + pixel[1] - box_left]
+            pixel = pixel[0] - STEPS[a][0], pixel[1] - STEPS[a][1]
+            path.append(pixel)
+        return frozen(np.array(path[::-1]) + np.array([top, left]))
 
     def lengths(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the length of each move [S, A] in m, and how much it climbs and descends in m.
 
-        Lengths are measured on the map, heights at the centres of pixels. Moves that stay or have
-        no way get 0.
+        Lengths are measured on the map, heights at the centres of pixels. Actions that stay, and
+        moves without a path, have 0.
         """
-        found = _cross(self.heights, self.pixel, self.sides, self.vehicle)[1]
-        found[~np.isfinite(found)] = 0.0
-        length, up, down = (frozen(np.ascontiguousarray(found[..., k])) for k in (2, 3, 4))
+        results = _cross(self.heights, self.pixel, self.sides, self.vehicle, 5)[1]
+        results[~np.isfinite(results)] = 0.0
+        length, up, down = (frozen(np.ascontiguousarray(results[..., k])) for k in (2, 3, 4))
         return length, up, down
 
     def stands(self, states: Sequence[int] | IntArray) -> FloatArray:
-        """Return the rows and columns [2, n] in pixels where the vehicle stands in cells."""
+        """Return where the vehicle stands in each of n cells: rows and columns [2, n] in pixels."""
         return np.stack(np.divmod(self.anchor[states], self.heights.shape[1])) + 0.5
 
-    def between(self, state: int, other: int) -> IntArray:
-        """Return the pixels [n, 2] of the move between two neighbouring cells."""
-        here, there = divmod(state, self.shape[1]), divmod(other, self.shape[1])
-        return self.way(state, STEPS.index((there[0] - here[0], there[1] - here[1])))
-
-    def _are_neighbours(self, state: int, other: int) -> bool:
+    def _between(self, state: int, other: int) -> IntArray | None:
+        """Return the pixels [n, 2] on the path to another cell; None if it is no neighbour."""
         (row, column), (there, across) = (divmod(s, self.shape[1]) for s in (state, other))
-        return max(abs(row - there), abs(column - across)) == 1
+        offset = there - row, across - column
+        return self.way(state, STEPS.index(offset)) if offset in STEPS else None
 
     def route(self, states: Sequence[int]) -> tuple[FloatArray, IntArray]:
         """Return the corners [n, 2] of a path over cells, in pixels, and the step [n] of each.
 
         The middle of the first pixel is at (0.5, 0.5). Cells are visited at their anchors. Between
-        cells that are not neighbours, where a vehicle was moved, the path is straight.
+        cells that are not neighbours the path is straight; such a vehicle was carried.
         """
         ways = dict[tuple[int, int], FloatArray]()
         points, steps = [self.stands(states[:1]).T], [np.zeros(1, np.int64)]
         for step, move in enumerate(pairwise(states), start=1):
             if move[0] == move[1]:
                 continue
-            if move not in ways and not self._are_neighbours(*move):
-                ways[move] = self.stands(move[1:]).T
-            elif move not in ways:
-                way = self.between(*move).astype(np.float64) + 0.5
-                turns = np.diff(way, n=2, axis=0).any(axis=1)
-                ways[move] = way[1:][np.r_[turns, True]]
+            if move not in ways:
+                way = self._between(*move)
+                if way is None:
+                    ways[move] = self.stands(move[1:]).T
+                else:
+                    turns = np.diff(way, n=2, axis=0).any(axis=1)
+                    ways[move] = way[1:][np.r_[turns, True]].astype(np.float64) + 0.5
             points.append(ways[move])
             steps.append(np.full(len(ways[move]), step))
         return np.concatenate(points), np.concatenate(steps)
 
     def steepest(self, states: Sequence[int]) -> tuple[float, float, float]:
-        """Return the steepest slopes up, down and aside in degrees on a path over cells."""
-        moves = {move for move in pairwise(states) if move[0] != move[1]}
-        slopes = np.array([self.slopes(self.between(*move)) for move in moves]).reshape(-1, 3)
-        up, down, aside = slopes.max(axis=0, initial=0.0).tolist()
-        return up, down, aside
-
-    def slopes(self, way: IntArray) -> tuple[float, float, float]:
-        """Return the steepest slopes up, down and aside in degrees along pixels [n, 2]."""
+        """Return the steepest slopes up, down and to the side on a path over cells, in degrees."""
         steps = _steps_of(self.pixel, self.vehicle.wheelbase)
         half, nothing = 0.5 * self.vehicle.wheelbase, np.zeros(2)
-        up = down = aside = 0.0
-        for (row, column), step in zip(way[:-1], np.diff(way, axis=0), strict=True):
-            a = STEPS.index((int(step[0]), int(step[1])))
-            where = self.heights, int(row), int(column), int(DOWN[a]), int(RIGHT[a])
-            breaks, ahead, across = (
-                steps.breaks[a, : steps.counts[a]],
-                steps.ahead[a],
-                steps.aside[a],
-            )
-            for front, rear in ((ahead, nothing), (nothing, ahead)):
-                low, high = _rises(*where, front, rear, breaks)
-                up, down = max(up, high / half), max(down, -low / half)
-            low, high = _rises(*where, across, across, breaks)
-            aside = max(aside, high / (2.0 * half), -low / (2.0 * half))
-        return (
-            math.degrees(math.atan(up)),
-            math.degrees(math.atan(down)),
-            math.degrees(math.atan(aside)),
-        )
+        up = down = side = 0.0
+        for move in {move for move in pairwise(states) if move[0] != move[1]}:
+            way = self._between(*move)
+            if way is None:
+                continue
+            for (row, column), step in zip(way[:-1], np.diff(way, axis=0), strict=True):
+                a = STEPS.index((int(step[0]), int(step[1])))
+                where = self.heights, int(row), int(column), int(DOWN[a]), int(RIGHT[a])
+                breaks, ahead, aside = steps.breaks[a], steps.ahead[a], steps.aside[a]
+                for front, rear in ((ahead, nothing), (nothing, ahead)):
+                    low, high = _rises(*where, front, rear, breaks)
+                    up, down = max(up, high / half), max(down, -low / half)
+                low, high = _rises(*where, aside, aside, breaks)
+                side = max(side, high / (2.0 * half), -low / (2.0 * half))
+        up, down, side = (math.degrees(math.atan(slope)) for slope in (up, down, side))
+        return up, down, side
 
 
 def find_crossings(
     heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: DrivingLimits
 ) -> Crossings:
-    """Return the ways between neighbouring cells of `sides` pixels (height, width).
+    """Return the paths between neighbouring cells of `sides` pixels (height, width).
 
     `heights` [rows, columns] are in m, NaN for no data and for obstacles; `pixel` is the height and
-    width of a pixel in m. Incomplete cells at the far edges are left out.
+    width of a pixel in m. Incomplete cells at the bottom and right edges are left out.
     """
     heights = frozen(np.ascontiguousarray(heights, np.float64))
-    anchor, found = _cross(heights, pixel, sides, vehicle, parts=2)
-    up, down = (frozen(np.ascontiguousarray(found[..., k])) for k in range(2))
+    anchor, margins = _cross(heights, pixel, sides, vehicle, 2)
+    up, down = (frozen(np.ascontiguousarray(margins[..., k])) for k in range(2))
     return Crossings(heights, pixel, sides, vehicle, frozen(anchor), up, down)
 
 
@@ -245,44 +238,45 @@ def _cross(
     pixel: tuple[float, float],
     sides: tuple[int, int],
     vehicle: DrivingLimits,
-    parts: int = 5,
+    count: int,
 ) -> tuple[IntArray, FloatArray]:
-    """Return the anchor [S] of each cell, and what is known of each move [S, A, parts].
+    """Return the anchor [S] of each cell, and the first `count` results [S, A, count] of each move.
 
-    These are its margins up and down, its length in m, and how much it climbs and descends in m.
+    The results of a move are its margins up and down, its length in m, and how much it climbs and
+    descends in m. All are −inf without a path.
     """
     (tall, wide), pixels = sides, heights.shape[1]
     rows, columns = heights.shape[0] // tall, pixels // wide
     steps = _steps_of(pixel, vehicle.wheelbase)
     anchor = np.full(rows * columns, -1)
-    found = np.full((rows * columns, ACTIONS, parts), -np.inf)
+    results = np.full((rows * columns, ACTIONS, count), -np.inf)
     band = max(1, BAND_PIXELS // (tall * pixels))
 
     def cross(first: int) -> None:
-        last = min(rows, first + band + 1)  # one more, for the moves to the next band
+        last = min(rows, first + band + 1)  # one more row of cells, for the moves to the next band
         part = heights[first * tall : last * tall]
         margins = np.empty((*part.shape, ACTIONS, 2), np.float32)
         _measure(heights, first * tall, steps, vehicle.wheelbase, vehicle.limits, margins)
         local = np.full((last - first) * columns, -1)
-        _settle(np.isfinite(part), margins, sides, columns, local)
-        moves = np.full((len(local), ACTIONS, parts), -np.inf)
+        _choose_anchors(np.isfinite(part), margins, sides, columns, local)
+        moves = np.full((len(local), ACTIONS, count), -np.inf)
         _connect(margins, part, sides, columns, steps.length, local, moves)
         there = slice(first * columns, last * columns)
-        np.maximum(found[there], moves, out=found[there])
+        np.maximum(results[there], moves, out=results[there])
         anchor[there] = np.where(local < 0, -1, local + first * tall * pixels)
 
-    with ThreadPoolExecutor() as pool:  # kernels release the lock
+    with ThreadPoolExecutor() as pool:  # kernels release Python's global lock
         list(pool.map(cross, range(0, rows, band)))
-    return anchor, found
+    return anchor, results
 
 
 def crossed_cells(
     elevation: Elevation, cell: float, error: float | FloatArray, vehicle: DrivingLimits
 ) -> tuple[Cells, Crossings]:
-    """Return cells of ``cell`` m over a terrain model, and the ways between them.
+    """Return cells with sides of ``cell`` m over a terrain model, and the paths between them.
 
-    Heights are those at the anchors, with variance ``error`` in m², of all pixels or of each. A
-    cell is blocked if the vehicle can't stand and turn in it.
+    The height of a cell is that of its anchor. Its variance is ``error`` in m², a number for all
+    pixels or an array [rows, columns]. A cell without an anchor is blocked.
     """
     sides = sides_of(elevation, cell)
     crossings = find_crossings(elevation.heights, elevation.pixel, sides, vehicle)
@@ -302,22 +296,23 @@ def crossed_cells(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _height(heights: FloatArray, row: float, column: float) -> float:
-    """Return the bilinear height at a place; NaN beyond the pixel centres and next to NaN."""
+    """Return the bilinear height at a point, given in pixels from the first pixel's centre.
+
+    It is NaN beyond the outer pixel centres, and if a pixel that it depends on is NaN.
+    """
     rows, columns = heights.shape
     if not (0.0 <= row <= rows - 1.0 and 0.0 <= column <= columns - 1.0):
         return math.nan
     r, c = int(row), int(column)
-    down, right = row - r, column - c
-    found = 0.0
-    if right < 1.0:
-        found += (1.0 - down) * (1.0 - right) * heights[r, c]
+    down, right = row - r, column - c  # both below 1
+    height: float = (1.0 - down) * (1.0 - right) * heights[r, c]
     if right > 0.0:
-        found += (1.0 - down) * right * heights[r, c + 1]
+        height += (1.0 - down) * right * heights[r, c + 1]
     if down > 0.0:
-        found += down * (1.0 - right) * heights[r + 1, c]
+        height += down * (1.0 - right) * heights[r + 1, c]
         if right > 0.0:
-            found += down * right * heights[r + 1, c + 1]
-    return found
+            height += down * right * heights[r + 1, c + 1]
+    return height
 
 
 @njit(cache=True, error_model="numpy")
@@ -331,12 +326,14 @@ def _rises(
     rear: FloatArray,
     breaks: FloatArray,
 ) -> tuple[float, float]:
-    """Return the least and the greatest h(x + front) − h(x − rear) along a step; NaN if undefined.
+    """Return the least and the greatest h(x + front) − h(x − rear) over the points x of a step.
 
-    ``front`` and ``rear`` [2] are in pixels; between ``breaks`` [B] the difference is quadratic.
+    h is the height. The step leads from pixel (row, column) by ``down`` and ``right`` pixels.
+    ``front`` and ``rear`` [2] are in pixels. ``breaks`` [B] are fractions of the step, between
+    which the difference is quadratic. Both results are NaN if a height is NaN.
     """
     low, high, before = math.inf, -math.inf, 0.0
-    bent = down != 0 and right != 0
+    is_diagonal = down != 0 and right != 0
     for i in range(len(breaks)):
         r, c = row + breaks[i] * down, column + breaks[i] * right
         here = _height(heights, r + front[0], c + front[1]) - _height(
@@ -345,7 +342,7 @@ def _rises(
         if math.isnan(here):
             return math.nan, math.nan
         low, high = min(low, here), max(high, here)
-        if i > 0 and bent:
+        if i > 0 and is_diagonal:
             middle = 0.5 * (breaks[i - 1] + breaks[i])
             r, c = row + middle * down, column + middle * right
             mid = _height(heights, r + front[0], c + front[1]) - _height(
@@ -370,9 +367,10 @@ def _measure(
     limits: tuple[float, float, float],
     margins: NDArray[np.float32],
 ) -> None:
-    """Write the margins [R, C, A, 2] up and down of the steps from all pixels from row ``top`` on.
+    """Write the margins [R, C, A, 2] up and down of the steps from the pixels of R rows.
 
-    Slopes of a step are those of its reverse with the opposite sign, so both are written at once.
+    The first of these rows is row ``top`` of ``heights``. The slopes of a step and of its reverse
+    differ only in sign, so the margins of both are written at once.
     """
     (rows, columns), count = heights.shape, len(margins)
     climb, descend, roll = limits
@@ -386,7 +384,7 @@ def _measure(
                     continue
                 if math.isnan(heights[row, c]) or math.isnan(heights[r, column]):
                     continue
-                breaks, ahead = steps.breaks[a, : steps.counts[a]], steps.ahead[a]
+                breaks, ahead = steps.breaks[a], steps.ahead[a]
                 low, high = _rises(heights, row, column, DOWN[a], RIGHT[a], ahead, nothing, breaks)
                 least, most = _rises(
                     heights, row, column, DOWN[a], RIGHT[a], nothing, ahead, breaks
@@ -411,7 +409,7 @@ def _measure(
 
 @njit(cache=True)
 def _is_open(margins: NDArray[np.float32], row: int, column: int, action: int) -> bool:
-    """Return whether a step can be driven both ways."""
+    """Return whether the vehicle can drive a step and its reverse."""
     there = row + DOWN[action], column + RIGHT[action]
     return bool(
         margins[row, column, action, 0] >= 0.0 and margins[there[0], there[1], back(action), 0] >= 0
@@ -419,14 +417,14 @@ def _is_open(margins: NDArray[np.float32], row: int, column: int, action: int) -
 
 
 @njit(cache=True, nogil=True)
-def _settle(
-    standing: BoolArray,
+def _choose_anchors(
+    has_data: BoolArray,
     margins: NDArray[np.float32],
     sides: tuple[int, int],
     columns: int,
     anchor: IntArray,
 ) -> None:
-    """Write the anchor [n] of each cell of a band: a pixel of the band, or −1."""
+    """Write the anchor [n] of each cell of a band: a row-major index of its pixels, or −1."""
     tall, wide = sides
     for row in range(len(anchor) // columns):
         part, queue = np.empty(tall * wide, np.int64), np.empty(tall * wide, np.int64)
@@ -435,7 +433,7 @@ def _settle(
             part[:] = -1
             best, size = -1, 1
             for first in range(tall * wide):
-                if part[first] >= 0 or not standing[top + first // wide, left + first % wide]:
+                if part[first] >= 0 or not has_data[top + first // wide, left + first % wide]:
                     continue
                 part[first], queue[0], head, tail = first, first, 0, 1
                 while head < tail:
@@ -462,43 +460,39 @@ def _settle(
                         )
 
 
-def _room(sides: tuple[int, int]) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Return the work arrays of `_search`."""
+@njit(cache=True)
+def _work_arrays(sides: tuple[int, int]) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Return the arrays that `_search` writes to: cost, last action, heap keys, heap pixels."""
     most = 4 * sides[0] * sides[1]
-    return (
-        np.empty(most),
-        np.empty(most, np.int64),
-        np.empty(8 * most),
-        np.empty(8 * most, np.int64),
-    )
+    heap = np.empty(8 * most), np.empty(8 * most, np.int64)
+    return np.empty(most), np.empty(most, np.int64), heap[0], heap[1]
 
 
 @njit(cache=True)
 def _search(
     margins: NDArray[np.float32],
     heights: FloatArray,
-    one: tuple[int, int, int, int],
-    two: tuple[int, int, int, int],
-    here: tuple[int, int],
-    there: tuple[int, int],
+    sides: tuple[int, int],
+    one: tuple[int, int],
+    two: tuple[int, int],
+    origin: tuple[int, int],
+    target: tuple[int, int],
     length: FloatArray,
-    cost: FloatArray,
-    came: IntArray,
-    key: FloatArray,
-    node: IntArray,
+    work: tuple[FloatArray, IntArray, FloatArray, IntArray],
 ) -> tuple[float, float, float, float, float]:
-    """Find the way of least cost over two cells (top, left, height, width); return its margins.
+    """Find the path of least cost from pixel `origin` to pixel `target` over two cells.
 
-    Also return its length in m, and how much it climbs and descends over ``heights`` [R, C] in m.
-    The way is written to ``came`` [n]: the last action to each pixel of the box around both cells.
-    All results are −inf if there is no way.
+    `one` and `two` are the first pixels (row, column) of the cells. Return the margins of the path
+    up and down, its length in m, and how much it climbs and descends over ``heights`` [R, C] in m;
+    all are −inf if there is no path. The second array of ``work`` gets the last action to each
+    pixel of the box around both cells.
     """
+    (tall, wide), (cost, came, key, node) = sides, work
     top, left = min(one[0], two[0]), min(one[1], two[1])
-    broad = max(one[1] + one[3], two[1] + two[3]) - left
-    count = (max(one[0] + one[2], two[0] + two[2]) - top) * broad
-    cost[:count] = math.inf
-    start = (here[0] - top) * broad + here[1] - left
-    goal = (there[0] - top) * broad + there[1] - left
+    broad = wide + abs(one[1] - two[1])
+    cost[: (tall + abs(one[0] - two[0])) * broad] = math.inf
+    start = (origin[0] - top) * broad + origin[1] - left
+    goal = (target[0] - top) * broad + target[1] - left
     cost[start], key[0], node[0], size = 0.0, 0.0, start, 1
     while size > 0:
         reached, p = key[0], node[0]
@@ -524,8 +518,8 @@ def _search(
                 continue
             r, c = row + DOWN[a], column + RIGHT[a]
             if not (
-                (one[0] <= r < one[0] + one[2] and one[1] <= c < one[1] + one[3])
-                or (two[0] <= r < two[0] + two[2] and two[1] <= c < two[1] + two[3])
+                (0 <= r - one[0] < tall and 0 <= c - one[1] < wide)
+                or (0 <= r - two[0] < tall and 0 <= c - two[1] < wide)
             ):
                 continue
             narrow = max(0.0, 1.0 - margin / COMFORTABLE)
@@ -557,25 +551,6 @@ def _search(
     return up, down, metres, climbed, descended
 
 
-def _trace(
-    one: tuple[int, int, int, int],
-    two: tuple[int, int, int, int],
-    here: tuple[int, int],
-    there: tuple[int, int],
-    came: IntArray,
-) -> IntArray:
-    """Return the pixels [n, 2] of the way that `_search` found."""
-    top, left = min(one[0], two[0]), min(one[1], two[1])
-    broad = max(one[1] + one[3], two[1] + two[3]) - left
-    row, column = there
-    found = [there]
-    while (row, column) != here:
-        a = came[(row - top) * broad + column - left]
-        row, column = row - STEPS[a][0], column - STEPS[a][1]
-        found.append((row, column))
-    return np.array(found[::-1])
-
-
 @njit(cache=True, nogil=True)
 def _connect(
     margins: NDArray[np.float32],
@@ -584,29 +559,28 @@ def _connect(
     columns: int,
     length: FloatArray,
     anchor: IntArray,
-    found: FloatArray,
+    results: FloatArray,
 ) -> None:
-    """Write the results of `_search` for the moves of a band, as many as `found` has room for."""
-    (tall, wide), pixels = sides, margins.shape[1]
+    """Write the first K values that `_search` returns for each move of a band to `results`.
+
+    `anchor` [n] has the anchors of the n cells of the band, and `results` has shape [n, A, K].
+    """
+    (tall, wide), pixels, work = sides, margins.shape[1], _work_arrays(sides)
     rows = len(anchor) // columns
-    most = 4 * tall * wide
-    for row in range(rows):
-        cost, came = np.empty(most), np.empty(most, np.int64)
-        key, node = np.empty(8 * most), np.empty(8 * most, np.int64)
-        for column in range(columns):
-            s = row * columns + column
-            if anchor[s] < 0:
+    for s in range(len(anchor)):
+        row, column = s // columns, s % columns
+        for a in range(1, ACTIONS):
+            r, c = row + DOWN[a], column + RIGHT[a]
+            if anchor[s] < 0 or not (0 <= r < rows and 0 <= c < columns):
                 continue
-            here = anchor[s] // pixels, anchor[s] % pixels
-            one = row * tall, column * wide, tall, wide
-            for a in range(1, ACTIONS):
-                r, c = row + DOWN[a], column + RIGHT[a]
-                if not (0 <= r < rows and 0 <= c < columns) or anchor[r * columns + c] < 0:
-                    continue
-                end = anchor[r * columns + c]
-                there, two = (end // pixels, end % pixels), (r * tall, c * wide, tall, wide)
-                way = _search(
-                    margins, heights, one, two, here, there, length, cost, came, key, node
-                )
-                for k in range(found.shape[2]):
-                    found[s, a, k] = way[k]
+            end = anchor[r * columns + c]
+            if end < 0:
+                continue
+            origin, target = (
+                (anchor[s] // pixels, anchor[s] % pixels),
+                (end // pixels, end % pixels),
+            )
+            one, two = (row * tall, column * wide), (r * tall, c * wide)
+            path = _search(margins, heights, sides, one, two, origin, target, length, work)
+            for k in range(results.shape[2]):
+                results[s, a, k] = path[k]

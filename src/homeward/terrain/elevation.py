@@ -34,7 +34,7 @@ class Georeference:
     crs: str | None = None  # coordinate system as WKT; None if unknown
     name: str = "terrain"  # name of the terrain in messages and figures
     unit: float = 1.0  # length of a unit of the map, in metres
-    is_own: bool = False  # coordinates are metres from the south-west corner of the terrain
+    is_own: bool = False  # not on a map: coordinates are metres from the south-west corner
 
     def __post_init__(self) -> None:
         unit = number(self.unit, "the unit of the map", InvalidInputError)
@@ -94,7 +94,7 @@ class Elevation(Georeference):
 
 
 def check_transform(given: object) -> Transform:
-    """Return a checked transform; raise unless rows and columns are at right angles."""
+    """Return a transform of six floats; raise unless it is finite and has rectangular pixels."""
     error = InvalidInputError
     if not isinstance(given, Sequence) or len(given) != 6:
         raise error(f"the transform is {given!r}, expected six numbers (a, b, c, d, e, f)")
@@ -140,15 +140,18 @@ def describe_extent(transform: Transform, shape: tuple[int, int]) -> str:
     return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
 
 
-def moved(transform: Transform, column: int, row: int) -> Transform:
-    """Return the transform of a window of a grid that begins at pixel (column, row)."""
+def window_transform(transform: Transform, column: int, row: int) -> Transform:
+    """Return the transform of a window whose first pixel is (column, row) of the whole grid."""
     a, b, _, d, e, _ = transform
     x, y = to_map(transform, column, row)
     return a, b, x, d, e, y
 
 
 def from_corner(pixel: float, rows: int) -> Transform:
-    """Return the transform of a grid to metres from the south-west corner of the grid."""
+    """Return the transform of a grid to metres east and north of its south-west corner.
+
+    `pixel` is the side of a pixel in m, and `rows` the number of rows.
+    """
     return pixel, 0.0, 0.0, 0.0, -pixel, rows * pixel
 
 

@@ -17,14 +17,14 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidFileError
 from homeward.extras import need
+from homeward.terrain.elevation import Transform, to_map
 from homeward.terrain.raw import check_whole
 
 if TYPE_CHECKING:
-    from homeward.terrain.elevation import Transform
     from homeward.terrain.windows import PixelWindow
 
 MAX_MAGNITUDE = 1e30  # larger magnitudes are special constants of a file format, never heights
-FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)  # missing data in files that do not say
+FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)  # missing data in files that declare no such value
 LABELS = (".LBL", ".lbl", ".XML", ".xml")  # suffixes of a label file beside a raw raster
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
 """GDAL drivers that may read a file upside down."""
@@ -36,7 +36,7 @@ PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """Special values for missing data in 16-bit planetary rasters."""
 
-GEOGRAPHIC = "GEOGCS["  # beginning of longitudes and latitudes in the WKT of a system
+GEOGRAPHIC = "GEOGCS["  # beginning of the part of a WKT that defines longitudes and latitudes
 MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
 
 STRIP_PIXELS = 1 << 23  # approximate number of pixels that are read at once
@@ -57,19 +57,19 @@ METRES = {
 
 
 Role: TypeAlias = Literal["heights", "errors", "mask"]
-"""What a raster holds. The numbers of a mask are read as they are stored, without missing data."""
+"""Content of a raster. The numbers of a mask are read as stored, and none counts as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RasterSource:
-    """An open raster or array: its grid, and a function that reads the heights of a window."""
+    """An open raster or array: its grid, and a function that reads a window of it."""
 
     shape: tuple[int, int]  # rows, columns
     read: Callable[[PixelWindow], FloatArray]  # heights in m, NaN for no data
     transform: Transform | None = None  # None if the raster has no pixel size
     crs: str | None = None  # WKT
     unit: float = 1.0  # length of a unit of the map, in m
-    height_unit: str | None = None  # that the raster names
+    height_unit: str | None = None  # name of the heights' unit in the raster; None without a name
 
 
 def need_rasterio(what: str) -> Any:
@@ -79,7 +79,7 @@ def need_rasterio(what: str) -> Any:
 
 @contextmanager
 def opened(path: Path, band: int, role: Role = "heights") -> Iterator[RasterSource]:
-    """Open a raster as a source of numbers; raise if it has no heights where they are expected."""
+    """Yield an open raster; raise if its band, format, size in bytes or map unit is unsuitable."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
     with dataset:
@@ -114,12 +114,12 @@ def _open(path: Path) -> Any:
     if not path.stat().st_size:
         raise InvalidFileError(f"{path}: is empty") from refusal
     raise InvalidFileError(
-        f"{path}: is not an elevation raster that Homeward can read: {told(refusal)}"
+        f"{path}: is not an elevation raster that Homeward can read: {gdal_message(refusal)}"
     ) from refusal
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:
-    """Raise if a band is missing, complex or part of a picture, or if the format may be flipped."""
+    """Raise if a band is missing, complex or a colour, or if GDAL may read it upside down."""
     if dataset.driver in FLIPPED:
         files = shlex.join([str(path), str(path.with_suffix(".tif"))])
         raise InvalidFileError(
@@ -130,9 +130,11 @@ def _check_kind(path: Path, dataset: Any, band: int) -> None:
         raise InvalidFileError(f"{path}: has no band; if it contains several rasters, extract one")
     if isinstance(band, bool) or not isinstance(band, int) or not 1 <= band <= dataset.count:
         raise InvalidFileError(f"{path}: has no band {band!r}, only 1 to {dataset.count}")
-    shows = dataset.colorinterp[band - 1].name
-    if shows in PICTURES:
-        raise InvalidFileError(f"{path}: band {band} is the {shows} band of a picture, not heights")
+    colour = dataset.colorinterp[band - 1].name
+    if colour in PICTURES:
+        raise InvalidFileError(
+            f"{path}: band {band} is the {colour} band of a picture, not heights"
+        )
     dtype = dataset.dtypes[band - 1]
     if "complex" in dtype:
         raise InvalidFileError(f"{path}: band {band} holds {dtype}, expected real numbers")
@@ -165,7 +167,10 @@ def _unit(path: Path, dataset: Any) -> float:
 def _reader(
     path: Path, dataset: Any, band: int, is_raw: bool
 ) -> Callable[[PixelWindow], FloatArray]:
-    """Return a function that reads a window in m, or as stored, in strips to save memory."""
+    """Return a function that reads a window in m, or as stored if `is_raw`.
+
+    It reads in strips, which saves memory.
+    """
     at = band - 1
     name = "" if is_raw else dataset.units[at] or ""
     metres = METRES.get(name.strip().lower())
@@ -195,7 +200,7 @@ def _reader(
             for first, last in pairwise(edges):
                 strip = Window(part.column, first, part.width, last - first)
                 raw = dataset.read(band, window=strip, out_dtype="float64")
-                absent = holes(raw, fills)
+                absent = missing_mask(raw, fills)
                 if masked:
                     absent |= dataset.read_masks(band, window=strip) == 0
                 out = heights[first - part.row : last - part.row]
@@ -205,18 +210,17 @@ def _reader(
         except RasterioIOError as cause:
             raise InvalidFileError(
                 f"{path}: the window {part} can't be read; the file may be incomplete: "
-                f"{told(cause)}"
+                f"{gdal_message(cause)}"
             ) from cause
         return heights
 
     return read
 
 
-def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
-    """Return the mask of stored numbers that are not finite, too large, or in `fills`."""
+def missing_mask(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
+    """Return the mask of stored numbers that are NaN, above `MAX_MAGNITUDE`, or in `fills`."""
     with np.errstate(invalid="ignore"):
-        found: BoolArray = ~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills)
-    return found
+        return np.asarray(~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills))
 
 
 def same_system(one: str | None, other: str | None) -> bool:
@@ -229,16 +233,19 @@ def same_system(one: str | None, other: str | None) -> bool:
 
 
 def short_name(crs: str) -> str:
-    """Return a coordinate system (WKT) in the shortest form that GDAL's programs take."""
+    """Return a coordinate system (WKT) in a short form that GDAL's programs accept."""
     from rasterio.crs import CRS
 
-    found = CRS.from_wkt(crs)
-    code = found.to_epsg()
-    return f"EPSG:{code}" if code else found.to_proj4().replace("=True", "") or crs
+    system = CRS.from_wkt(crs)
+    code = system.to_epsg()
+    return f"EPSG:{code}" if code else system.to_proj4().replace("=True", "") or crs
 
 
 def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return longitudes and latitudes of map coordinates: WGS 84 on Earth, else of the body."""
+    """Return longitudes [n] and latitudes [n] of map coordinates x [n] and y [n].
+
+    They are those of WGS 84 on Earth, and of the coordinate system's own body elsewhere.
+    """
     need_rasterio("longitudes and latitudes")
     from rasterio.crs import CRS
     from rasterio.warp import transform
@@ -246,8 +253,8 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
     rest = crs[crs.index(GEOGRAPHIC) :]
     depth = np.cumsum([(letter == "[") - (letter == "]") for letter in rest])
     first = rest.index("[")
-    degrees = rest[: first + 1 + int(np.argmax(depth[first:] == 0))]
-    target = CRS.from_epsg(4326) if is_earth(crs) else CRS.from_wkt(degrees)
+    geographic = rest[: first + 1 + int(np.argmax(depth[first:] == 0))]
+    target = CRS.from_epsg(4326) if is_earth(crs) else CRS.from_wkt(geographic)
     longitudes, latitudes = transform(CRS.from_wkt(crs), target, list(x), list(y))
     return longitudes, latitudes
 
@@ -255,32 +262,30 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
 def stretch_of(
     crs: str, transform: Transform, shape: tuple[int, int], unit: float
 ) -> tuple[float, float]:
-    """Return the least and largest ratio of map to ground lengths, at the middle and corners."""
+    """Return the least and largest ratio of lengths on the map to lengths on the ground.
+
+    The ratios are computed at the middle and the corners of a grid, in all directions. `unit` is
+    the length of a unit of the map in m.
+    """
     rows, columns = shape
-    a, b, c, d, e, f = transform
     places = [(0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
-    x, y = np.array(
-        [
-            (a * u * columns + b * v * rows + c, d * u * columns + e * v * rows + f)
-            for u, v in places
-        ]
-    ).T
-    step = np.hypot(a, d)
-    moved = [(x, y), (x + step, y), (x, y + step)]
-    degrees = [np.radians(to_degrees(crs, px.tolist(), py.tolist())) for px, py in moved]
+    x, y = np.array([to_map(transform, u * columns, v * rows) for u, v in places]).T
+    step = np.hypot(transform[0], transform[3])
+    shifted = [(x, y), (x + step, y), (x, y + step)]
+    degrees = [np.radians(to_degrees(crs, px.tolist(), py.tolist())) for px, py in shifted]
     latitude = degrees[0][1]
-    found = re.search(r'SPHEROID\["[^"]*",[\d.eE+]+,([\d.eE+]+)', crs)
-    flattening = 1.0 / float(found[1]) if found and float(found[1]) else 0.0
-    squared = flattening * (2.0 - flattening)
-    share = 1.0 - squared * np.sin(latitude) ** 2
+    inverse = re.search(r'SPHEROID\["[^"]*",[\d.eE+]+,([\d.eE+]+)', crs)
+    flattening = 1.0 / float(inverse[1]) if inverse and float(inverse[1]) else 0.0
+    eccentricity_squared = flattening * (2.0 - flattening)
+    share = 1.0 - eccentricity_squared * np.sin(latitude) ** 2
     east = radius_of(crs) / np.sqrt(share) * np.cos(latitude)  # m per radian of longitude
-    north = radius_of(crs) * (1.0 - squared) / share**1.5  # m per radian of latitude
-    local = np.empty((len(places), 2, 2))  # m on the ground per m on the map
+    north = radius_of(crs) * (1.0 - eccentricity_squared) / share**1.5  # m per radian of latitude
+    jacobian = np.empty((len(places), 2, 2))  # m on the ground per step on the map
     for axis in (0, 1):
         turn, rise = degrees[axis + 1] - degrees[0]
-        local[:, 0, axis] = east * ((turn + np.pi) % (2.0 * np.pi) - np.pi)
-        local[:, 1, axis] = north * rise
-    scales = 1.0 / np.linalg.svd(local / (step * unit), compute_uv=False)
+        jacobian[:, 0, axis] = east * ((turn + np.pi) % (2.0 * np.pi) - np.pi)
+        jacobian[:, 1, axis] = north * rise
+    scales = 1.0 / np.linalg.svd(jacobian / (step * unit), compute_uv=False)
     return float(scales.min()), float(scales.max())
 
 
@@ -295,13 +300,13 @@ def is_earth(crs: str) -> bool:
 
 
 def radius_of(wkt: str) -> float:
-    """Return the larger radius in m of the body of a coordinate system; that of Mars if unknown."""
-    found = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
-    return float(found[1]) if found else MARS_RADIUS
+    """Return the equatorial radius in m of a coordinate system's body; that of Mars if unknown."""
+    radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
+    return float(radius[1]) if radius else MARS_RADIUS
 
 
-def told(error: BaseException | None) -> str:
-    """Return the message of the first error in the chain of causes, which is GDAL's."""
+def gdal_message(error: BaseException | None) -> str:
+    """Return the message of GDAL's error, the last in the chain of causes of rasterio's error."""
     while error is not None and error.__cause__ is not None:
         error = error.__cause__
     return str(getattr(error, "errmsg", None) or error)

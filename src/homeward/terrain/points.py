@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Georeference, describe_extent, to_grid
-from homeward.terrain.polygons import Move, corner, geometries, read_geojson
+from homeward.terrain.polygons import Convert, geometries, position, read_geojson
 
 if TYPE_CHECKING:
     from homeward.terrain.cells import Cells
 
-Target: TypeAlias = tuple[float, float, float]  # x and y on the map, and a weight of 0 or more
+Target: TypeAlias = tuple[float, float, float]  # x and y on the map, and a weight above 0
 MAX_TARGETS = 10_000
 MAX_WEIGHT = 1e6
 
@@ -25,16 +25,16 @@ MAX_WEIGHT = 1e6
 def read_targets(path: str | os.PathLike[str], cells: Georeference) -> tuple[Target, ...]:
     """Return the targets of a GeoJSON file, in the map coordinates of `cells`."""
 
-    def moved(targets: tuple[Target, ...], move: Move) -> tuple[Target, ...]:
+    def converted(targets: tuple[Target, ...], convert: Convert) -> tuple[Target, ...]:
         x, y, weights = zip(*targets, strict=True)
-        return tuple(zip(*move(x, y), weights, strict=True))
+        return tuple(zip(*convert(x, y), weights, strict=True))
 
-    return read_geojson(path, cells, targets_from, moved, "the targets")
+    return read_geojson(path, cells, targets_from, converted, "the targets")
 
 
 def targets_from(value: Any) -> tuple[Target, ...]:
     """Return the points of a GeoJSON geometry, feature or collection, with their weights."""
-    found: list[Target] = []
+    targets: list[Target] = []
     for geometry, where, about in geometries(value):
         kind, given = geometry["type"], geometry.get("coordinates")
         if kind not in ("Point", "MultiPoint"):
@@ -49,12 +49,12 @@ def targets_from(value: Any) -> tuple[Target, ...]:
         if not isinstance(given, list):
             raise InvalidInputError(f"is not GeoJSON: {where} has no coordinates")
         places = [given] if kind == "Point" else given
-        found += [(*corner(place, where), float(weight)) for place in places]
-    return check_targets(tuple(found))
+        targets += [(*position(place, where), float(weight)) for place in places]
+    return check_targets(tuple(targets))
 
 
 def check_targets(targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    """Return the targets; raise if there are none or too many, or if one is invalid."""
+    """Return the targets themselves; raise if there are none or too many, or one is invalid."""
     if not targets:
         raise InvalidInputError("there is no point")
     if len(targets) > MAX_TARGETS:
@@ -71,8 +71,8 @@ def check_targets(targets: tuple[Target, ...]) -> tuple[Target, ...]:
 
 
 def cells_of_targets(targets: tuple[Target, ...], cells: Cells) -> list[int]:
-    """Return the state (row-major) of the cell of each target; raise if one is off the map."""
-    found = []
+    """Return the state of the cell that contains each target; raise if one is off the map."""
+    states = []
     for n, (x, y, _) in enumerate(targets, start=1):
         column, row = (math.floor(part) for part in to_grid(cells.transform, x, y))
         if not (0 <= row < cells.shape[0] and 0 <= column < cells.shape[1]):
@@ -81,5 +81,5 @@ def cells_of_targets(targets: tuple[Target, ...], cells: Cells) -> list[int]:
                 f"{describe_extent(cells.transform, cells.shape)}; if the coordinates are "
                 "longitudes and latitudes, add a crs member"
             )
-        found.append(row * cells.shape[1] + column)
-    return found
+        states.append(row * cells.shape[1] + column)
+    return states

@@ -4,7 +4,7 @@ An area is the union of its polygons. A polygon is the inside of its first ring 
 centre on an edge belongs to the area if the edge is a left or top edge on the grid. Coordinates are
 map coordinates of the terrain, unless a `crs` member of the whole file names another system. (By
 RFC 7946 the default would be WGS 84, which excludes Mars.) Rings may touch, and a hole may lie
-outside its polygon. Polygons with crossing edges raise.
+outside its polygon. If edges cross, the area is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from homeward.terrain.elevation import (
     to_grid,
     wkt_name,
 )
-from homeward.terrain.gdal import need_rasterio, told
+from homeward.terrain.gdal import gdal_message, need_rasterio
 from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
@@ -41,55 +41,56 @@ Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
 """Polygons; each is an outer ring, then holes. The first and last (x, y) of a ring are equal."""
 
-Move: TypeAlias = Callable[
+Convert: TypeAlias = Callable[
     [Sequence[float], Sequence[float]], tuple[Sequence[float], Sequence[float]]
 ]
-"""A function from x and y in one coordinate system to x and y in another."""
+"""A function from x [n] and y [n] in one coordinate system to x and y in another."""
 
 T = TypeVar("T")
 
 MAX_CORNERS = 200_000
-MAX_COORDINATE = 1e15  # largest magnitude, so that products of coordinates are finite
-QUERY_EDGES = 64  # number of edges per search for crossings; it bounds the memory of the search
+MAX_COORDINATE = 1e15  # largest magnitude; products of such coordinates are finite
+QUERY_EDGES = 64  # number of edges per search for crossing edges; it bounds the memory
 MAX_DEPTH = 20  # maximum depth of nested collections
 
 
 def read_area(path: str | os.PathLike[str], cells: Georeference) -> Area:
     """Return the polygons of a GeoJSON file, in the map coordinates of `cells`."""
 
-    def moved(area: Area, move: Move) -> Area:
-        found = []
+    def converted(area: Area, convert: Convert) -> Area:
+        polygons = []
         for rings in area:
-            corners = [list(zip(*move(*zip(*ring, strict=True)), strict=True)) for ring in rings]
-            found.append(tuple((*ring[:-1], ring[0]) for ring in corners))
-        return check_area(tuple(found))
+            corners = [list(zip(*convert(*zip(*ring, strict=True)), strict=True)) for ring in rings]
+            polygons.append(tuple((*ring[:-1], ring[0]) for ring in corners))
+        return check_area(tuple(polygons))
 
-    return read_geojson(path, cells, area_from, moved, "the area")
+    return read_geojson(path, cells, area_from, converted, "the area")
 
 
 def read_geojson(
     path: str | os.PathLike[str],
     cells: Georeference,
     parse: Callable[[Any], T],
-    moved: Callable[[T, Move], T],
+    converted: Callable[[T, Convert], T],
     what: str,
 ) -> T:
-    """Return what `parse` makes of a GeoJSON file, in the map coordinates of `cells`.
+    """Return the content of a GeoJSON file, in the map coordinates of `cells`.
 
-    If a `crs` member names another coordinate system, `moved` transforms what was parsed by a
-    function of x and y. `what` names the content in messages.
+    `parse` makes the content from the JSON value of the file. If a `crs` member names another
+    coordinate system, `converted` returns the content with converted coordinates. `what` names the
+    content in messages.
     """
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:
-        value = json.loads(data, parse_constant=_no_number)
+        value = json.loads(data, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as cause:  # ValueError from Unicode or JSON
         raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
     try:
-        found = parse(value)
+        content = parse(value)
         if value.get("crs") is None:
-            return found
+            return content
         try:
             name = value["crs"]["properties"]["name"]
         except (KeyError, TypeError):
@@ -97,19 +98,34 @@ def read_geojson(
         if not isinstance(name, str):
             raise InvalidInputError("its crs member does not name a coordinate system")
         if name == crs_name(cells.crs):
-            return found
-        return moved(found, _mover(name, cells, what))
+            return content
+        return converted(content, _converter(name, cells, what))
     except InvalidInputError as cause:
         raise InvalidFileError(f"{path}: {cause}") from cause
 
 
 def area_from(value: Any) -> Area:
     """Return the polygons of a GeoJSON geometry, feature or collection."""
-    return check_area(tuple(_polygons(value)))
+    polygons: list[tuple[Ring, ...]] = []
+    for geometry, where, _ in geometries(value):
+        given: Any = geometry.get("coordinates")
+        if geometry["type"] == "Polygon":
+            given = [given]
+        elif geometry["type"] != "MultiPolygon":
+            kind = geometry["type"]
+            raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
+        try:
+            polygons += [
+                tuple(tuple(position(c, where) for c in r) for r in rings) for rings in given
+            ]
+        except TypeError as cause:
+            message = f"is not GeoJSON: the coordinates of {where} are not rings"
+            raise InvalidInputError(message) from cause
+    return check_area(tuple(polygons))
 
 
 def check_area(area: Area) -> Area:
-    """Return the area; raise if a ring is open or has no area, or if edges cross."""
+    """Return the area itself; raise if a ring is open or has no area, or if edges cross."""
     if not area:
         raise InvalidInputError("it contains no polygon")
     corners = sum(len(ring) for rings in area for ring in rings)
@@ -122,34 +138,35 @@ def check_area(area: Area) -> Area:
             fault = _fault(ring)
             if fault is not None:
                 raise InvalidInputError(f"ring {r} of polygon {p} {fault}")
-        crossed = _crossing(rings)
-        if crossed is not None:
-            one, other = (f"{_at(a)} – {_at(b)}" for a, b in crossed)
+        pair = _crossing_edges(rings)
+        if pair is not None:
+            one, other = (f"{_text(a)} – {_text(b)}" for a, b in pair)
             raise InvalidInputError(
                 f"polygon {p} crosses itself: the edge {one} and the edge {other}"
             )
         for r, ring in enumerate(rings, start=1):
-            x, y = (np.array(ring) - ring[0]).T  # keeps the digits of distant corners
-            twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
-            if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
+            x, y = (np.array(ring) - ring[0]).T  # differences, which rounding affects less
+            double_area = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+            if abs(double_area) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
                 raise InvalidInputError(f"ring {r} of polygon {p} has no area")
     return area
 
 
 def _fault(ring: Ring) -> str | None:
-    """Return what is wrong with the corners of a ring; None if they are valid."""
-    far = next((c for c in ring if not max(abs(c[0]), abs(c[1])) <= MAX_COORDINATE), None)
-    if far is not None:
-        return f"has a corner at {_at(far)}, expected coordinates of {MAX_COORDINATE:g} at most"
+    """Return why the corners of a ring are invalid, as the end of a message; None if valid."""
+    for corner in ring:
+        if not max(map(abs, corner)) <= MAX_COORDINATE:
+            most = f"expected coordinates of {MAX_COORDINATE:g} at most"
+            return f"has a corner at {_text(corner)}, {most}"
     if len(ring) < 4:
         return f"has {len(ring)} positions, expected 4 or more"
     if ring[0] != ring[-1]:
-        return f"is open: it begins at {_at(ring[0])} and ends at {_at(ring[-1])}"
+        return f"is open: it begins at {_text(ring[0])} and ends at {_text(ring[-1])}"
     return None
 
 
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
-    """Return the mask [R, C] of cells with their centre in an area; raise if it is empty."""
+    """Return the mask [R, C] of cells with their centre in an area; raise if there is none."""
     inside = np.zeros(cells.shape, dtype=bool)
     for outer, *holes in _on_grid(area, cells.transform, cells.shape, "the area to keep in is"):
         covered = _fill(outer, cells.shape)
@@ -162,9 +179,9 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
 
 
 def pixels_touched(area: Area, elevation: Elevation, what: str) -> BoolArray:
-    """Return the mask [rows, columns] of pixels that an area touches; raise if it is off the map.
+    """Return the mask [rows, columns] of pixels that an area touches.
 
-    `what` begins the message, such as "the obstacles are".
+    Raise if the area is off the map; `what` begins the message, such as "the obstacles are".
     """
     need_rasterio("a polygon on pixels")
     from rasterio.features import rasterize
@@ -172,14 +189,16 @@ def pixels_touched(area: Area, elevation: Elevation, what: str) -> BoolArray:
     grid = _on_grid(area, elevation.transform, elevation.shape, what)
     shapes = [{"type": "Polygon", "coordinates": [r.tolist() for r in rings]} for rings in grid]
     touched = rasterize(shapes, elevation.shape, all_touched=True, dtype="uint8")
-    found: BoolArray = touched.astype(bool)
-    return found
+    return np.asarray(touched, np.bool_)
 
 
 def _on_grid(
     area: Area, transform: Transform, shape: tuple[int, int], what: str
 ) -> list[list[FloatArray]]:
-    """Return the rings [n, 2] of an area as (column, row); raise if it is off the map."""
+    """Return the rings of each polygon as grid points [n, 2] (column, row).
+
+    Raise if the area is off the map; `what` begins the message.
+    """
     grid = [[np.array([to_grid(transform, x, y) for x, y in r]) for r in rings] for rings in area]
     corners = np.concatenate([ring for rings in grid for ring in rings])
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
@@ -204,7 +223,11 @@ def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, A
 def geometries(
     value: Any, where: str = "it", depth: int = 0, about: Any = None
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yield each geometry of a GeoJSON value, its name, and its feature's properties."""
+    """Yield each geometry of a GeoJSON value, its name in messages, and its feature's properties.
+
+    The call for a part of a value gives its name `where`, its depth of nesting, and the properties
+    `about` of the feature around it.
+    """
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -229,25 +252,8 @@ def geometries(
         yield from geometries(part, f"{name} {n}", depth + 1, about)
 
 
-def _polygons(value: Any) -> Iterator[tuple[Ring, ...]]:
-    """Yield the polygons of a GeoJSON value."""
-    for geometry, where, _ in geometries(value):
-        given: Any = geometry.get("coordinates")
-        if geometry["type"] == "Polygon":
-            given = [given]
-        elif geometry["type"] != "MultiPolygon":
-            kind = geometry["type"]
-            raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
-        try:
-            for rings in given:
-                yield tuple(tuple(corner(c, where) for c in ring) for ring in rings)
-        except TypeError as cause:
-            message = f"is not GeoJSON: the coordinates of {where} are not rings"
-            raise InvalidInputError(message) from cause
-
-
-def corner(value: Any, where: str) -> tuple[float, float]:
-    """Return a position as (x, y)."""
+def position(value: Any, where: str) -> tuple[float, float]:
+    """Return (x, y) of a GeoJSON position in the geometry `where`; raise if it is invalid."""
     try:
         x, y, *_ = value
         if any(type(number) not in (int, float) for number in value):
@@ -258,13 +264,13 @@ def corner(value: Any, where: str) -> tuple[float, float]:
         raise InvalidInputError(f"is not GeoJSON: {shown} in {where} is not a position") from cause
 
 
-def _crossing(rings: Any) -> tuple[Any, Any] | None:
-    """Return the first two edges that cross; None if no edges cross."""
+def _crossing_edges(rings: Any) -> tuple[Any, Any] | None:
+    """Return the first two edges that cross, each as two corners; None if no edges cross."""
     shapely = need("shapely", "terrain", "polygons need shapely")
     ends = np.concatenate(
         [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
     )
-    edges = shapely.linestrings(ends)  # ends: [n, 2, 2]
+    edges = shapely.linestrings(ends)  # from ends [n, 2, 2]
     tree = shapely.STRtree(edges)
     for first in range(0, len(edges), QUERY_EDGES):
         i, j = tree.query(edges[first : first + QUERY_EDGES], predicate="crosses")
@@ -298,8 +304,8 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
     return inside
 
 
-def _mover(name: str, cells: Georeference, what: str) -> Move:
-    """Return a function from x and y in the coordinate system `name` to map coordinates."""
+def _converter(name: str, cells: Georeference, what: str) -> Convert:
+    """Return a function from x and y in the coordinate system `name` to those of `cells`."""
     if cells.crs is None:
         raise InvalidInputError(
             f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give {what} "
@@ -313,7 +319,7 @@ def _mover(name: str, cells: Georeference, what: str) -> Move:
 
     wkt = cells.crs
 
-    def move(x: Sequence[float], y: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
+    def convert(x: Sequence[float], y: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
         try:
             source, target = CRS.from_user_input(name), CRS.from_wkt(wkt)
             if source == target:
@@ -321,8 +327,8 @@ def _mover(name: str, cells: Georeference, what: str) -> Move:
             east, north = transform(source, target, list(x), list(y))
             return east, north
         except (CRSError, RasterioError, CPLE_BaseError, ValueError) as cause:
-            reason = told(cause)
-            if isinstance(cause, CPLE_NotSupportedError):  # its message is a page of PROJJSON
+            reason = gdal_message(cause)
+            if isinstance(cause, CPLE_NotSupportedError):  # GDAL's message is a page of PROJJSON
                 reason = (
                     "the two are of different bodies, or no transformation is known: give "
                     "longitudes and latitudes of the terrain's own body (IAU_2015:49900 on Mars), "
@@ -332,13 +338,13 @@ def _mover(name: str, cells: Georeference, what: str) -> Move:
                 f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: {reason}"
             ) from cause
 
-    return move
+    return convert
 
 
-def _at(corner: Any) -> str:
+def _text(corner: Any) -> str:
     return f"({float(corner[0]):.10g}, {float(corner[1]):.10g})"
 
 
-def _no_number(word: str) -> float:
-    """Raise on NaN and infinities, which JSON does not allow."""
+def _refuse_constant(word: str) -> float:
+    """Raise on the words NaN, Infinity and -Infinity, which JSON does not allow."""
     raise ValueError(f"{word} is not a number")

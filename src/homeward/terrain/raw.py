@@ -1,9 +1,10 @@
 """Size check of raw rasters, which store numbers without compression or index.
 
 If bytes are missing at the end of such a file, GDAL mostly reads them as zeros without an error,
-and zeros look like heights. So we compare the size of the file with the size of its numbers,
-headers and padding. If a format has many ways to give an offset, the header counts as 0 bytes: then
-a file may lack as many bytes as its header has, but a complete file never raises.
+and zeros look like heights. So `check_whole` compares the size of the file with the size of its
+numbers, headers and padding. For formats without a function in `LAYOUTS`, the header counts as 0
+bytes. Then a file that lacks fewer bytes than its header has is not noticed, but a complete file is
+never refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,9 @@ SIDECARS = (
 """Suffixes of accompanying files, which do not hold the numbers."""
 
 PACKED = (".gz", ".zip", ".tif", ".tiff", ".jp2", ".ecw", ".jpg", ".jpeg", ".png")
-"""Suffixes of compressed files, whatever their label says."""
+"""Suffixes of data files that may be compressed; their size is not checked."""
 
-MAX_LABEL_BYTES = 1 << 20
+MAX_LABEL_BYTES = 1 << 20  # a label longer than this is read in part
 
 POINTER = re.compile(
     r'^\s*\^(?:IMAGE|QUBE|SPECTRAL_QUBE)\s*=\s*\(?\s*(?:"[^"]*"\s*,?)?\s*(\d+)?\s*(<BYTES>)?',
@@ -51,13 +53,13 @@ def check_whole(path: Path, dataset: Any) -> None:
     files = [Path(name) for name in dataset.files]
     bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
     data = max(bare, key=lambda f: f.stat().st_size, default=path)  # the file with the numbers
-    around = LAYOUTS.get(dataset.driver, lambda _: 0)(dataset)
-    if around is None or data.suffix.lower() in PACKED:
+    extra = LAYOUTS.get(dataset.driver, lambda _: 0)(dataset)
+    if extra is None or data.suffix.lower() in PACKED:
         return
-    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
-    each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
+    named_bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
+    bits = int(named_bits) if named_bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
     bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
-    need = int(dataset.height * dataset.width * bands * each // 8) + around
+    need = int(dataset.height * dataset.width * bands * bits // 8) + extra
     with refusing(data, "can't be read"):
         size = data.stat().st_size
     if size < need:
@@ -67,7 +69,7 @@ def check_whole(path: Path, dataset: Any) -> None:
         )
 
 
-def _around_pds(dataset: Any) -> int | None:
+def _extra_pds(dataset: Any) -> int | None:
     """Return the number of bytes before the numbers and around each line; None if compressed."""
     with open(dataset.name, "rb") as file:
         text = file.read(MAX_LABEL_BYTES).decode("latin-1")
@@ -77,9 +79,9 @@ def _around_pds(dataset: Any) -> int | None:
     packed = encoding is not None and encoding[1].upper() not in ("N/A", "NONE", "NULL", "")
     if packed or "COMPRESSED_FILE" in text:
         return None
-    found = POINTER.search(text)
-    first = int(found[1]) if found and found[1] else 1
-    unit = 1 if found and found[2] else _value(text, "RECORD_BYTES")
+    pointer = POINTER.search(text)
+    first = int(pointer[1]) if pointer and pointer[1] else 1
+    unit = 1 if pointer and pointer[2] else _value(text, "RECORD_BYTES")
     count = int(dataset.height)
     lines = count * _value(text, "LINE_PREFIX_BYTES")
     lines += (count - 1) * _value(text, "LINE_SUFFIX_BYTES")
@@ -88,12 +90,12 @@ def _around_pds(dataset: Any) -> int | None:
 
 def _value(text: str, name: str) -> int:
     """Return the integer `name` of a label; 0 if it is missing."""
-    found = re.search(rf"^\s*{name}\s*=\s*(\d+)", text, re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(rf"^\s*{name}\s*=\s*(\d+)", text, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
-def _around_isis3(dataset: Any) -> int:
-    """Return the number of bytes before the core, plus the padding of incomplete tiles."""
+def _extra_isis3(dataset: Any) -> int:
+    """Return the number of bytes before the numbers, plus the padding of incomplete tiles."""
     core = _json(dataset, "json:ISIS3").get("IsisCube", {}).get("Core", {})
     before = max(0, int(core.get("StartByte", 1)) - 1)
     if core.get("Format") != "Tile":
@@ -104,7 +106,7 @@ def _around_isis3(dataset: Any) -> int:
     return before + int(spare * dataset.count * np.dtype(dataset.dtypes[0]).itemsize)
 
 
-def _around_vicar(dataset: Any) -> int | None:
+def _extra_vicar(dataset: Any) -> int | None:
     """Return the number of bytes of the label and before each line; None if compressed."""
     label = _json(dataset, "json:VICAR")
     if str(label.get("COMPRESS", "NONE")).upper() not in ("NONE", ""):
@@ -114,7 +116,7 @@ def _around_vicar(dataset: Any) -> int | None:
     return own + binary * int(label.get("RECSIZE", 0)) + prefix * lines
 
 
-def _around_envi(dataset: Any) -> int | None:
+def _extra_envi(dataset: Any) -> int | None:
     """Return the number of bytes before the numbers; None if compressed."""
     header = dataset.tags(ns="ENVI")
     if header.get("file_compression", "0").strip() != "0":
@@ -122,30 +124,32 @@ def _around_envi(dataset: Any) -> int | None:
     return int(header.get("header_offset", "0"))
 
 
-def _around_pds4(dataset: Any) -> int:
+def _extra_pds4(dataset: Any) -> int:
     """Return the number of bytes before the first array."""
     label = " ".join(dataset.tags(ns="xml:PDS4").values())
     return min((int(offset) for offset in ARRAY.findall(label)), default=0)
 
 
 def _json(dataset: Any, domain: str) -> dict[str, Any]:
-    """Return a label that GDAL stores as JSON; rasterio has split its text at the first colon."""
+    """Return the first JSON object in a metadata domain of GDAL; {} without one.
+
+    rasterio takes its text for ``name=value`` and splits it at the first colon.
+    """
     for name, rest in dataset.tags(ns=domain).items():
-        try:
+        with suppress(ValueError):
             label: dict[str, Any] = json.loads(f"{name}:{rest}")
-        except ValueError:
-            continue
-        return label
+            return label
     return {}
 
 
 LAYOUTS: dict[str, Callable[[Any], int | None]] = {
-    "PDS": _around_pds,
-    "ISIS2": _around_pds,
-    "ISIS3": _around_isis3,
-    "VICAR": _around_vicar,
-    "ENVI": _around_envi,
-    "PDS4": _around_pds4,
+    "PDS": _extra_pds,
+    "ISIS2": _extra_pds,
+    "ISIS3": _extra_isis3,
+    "VICAR": _extra_vicar,
+    "ENVI": _extra_envi,
+    "PDS4": _extra_pds4,
     "GTX": lambda _: 40,
 }
-"""Functions from a dataset to its bytes that are not numbers, or None if compressed, by driver."""
+"""By driver, a function that returns how many bytes of a dataset are not numbers, or None if the
+numbers are compressed."""

@@ -3,8 +3,9 @@
 Only the requested window is read. Scale, offset and unit of the band give heights in metres.
 Missing data becomes NaN: pixels that the file marks; NaN, ±inf and magnitudes above 1e30; special
 values of 16-bit PDS and ISIS rasters; and, if the file marks no missing data, the usual fill
-values. A height that is taken for missing costs one pixel, but a fill value that is taken for a
-height makes a cliff. Distances are those of the map projection, also where it stretches them.
+values. (A true height that is mistaken for a fill value costs one pixel. A fill value that is
+mistaken for a height makes a cliff.) Distances are those on the map, also where its projection
+stretches them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from homeward.terrain.elevation import (
     describe_extent,
     extent_of,
     from_corner,
-    moved,
+    window_transform,
     wkt_name,
 )
 from homeward.terrain.gdal import (
@@ -36,7 +37,7 @@ from homeward.terrain.gdal import (
     METRES,
     RasterSource,
     Role,
-    holes,
+    missing_mask,
     opened,
     same_system,
     short_name,
@@ -97,7 +98,7 @@ def read_elevation(
     if height_unit is not None and named is None:
         heights *= height_unit
     _check_heights(path, heights, part)
-    transform = moved(transform, part.column, part.row)
+    transform = window_transform(transform, part.column, part.row)
     heights, transform = _north_up(heights, transform)
     heights.flags.writeable = False
     is_own = source.transform is None and source.crs is None
@@ -158,9 +159,9 @@ def read_layer(
                 fits = False
         fits = fits and (part.height, part.width) == elevation.shape
         values = source.read(part) if fits else np.empty((0, 0))
-    values, found = _north_up(values, moved(transform, part.column, part.row))
-    near = np.abs(np.subtract(found, elevation.transform)).max()
-    if not fits or near > GRID_TOLERANCE * min(elevation.pixel) / elevation.unit:
+    values, own = _north_up(values, window_transform(transform, part.column, part.row))
+    offset = np.abs(np.subtract(own, elevation.transform)).max()
+    if not fits or offset > GRID_TOLERANCE * min(elevation.pixel) / elevation.unit:
         raise InvalidFileError(
             f"{path}: has {_pixels(source.shape)} pixels "
             f"{describe_extent(transform, source.shape)} in {wkt_name(source.crs or UNKNOWN)}, but "
@@ -177,7 +178,7 @@ def _pixels(shape: tuple[int, int]) -> str:
 
 
 def _warp(path: Path, elevation: Elevation, role: Role) -> str:
-    """Return the command that brings a raster to the grid of a terrain model."""
+    """Return the shell command that resamples a raster to the grid of a terrain model."""
     (rows, columns), edges = elevation.shape, extent_of(elevation.transform, elevation.shape)
     system = [] if elevation.crs is None else ["-t_srs", short_name(elevation.crs)]
     grid = ["-te", *(f"{edge!r}" for edge in edges), "-ts", str(columns), str(rows)]
@@ -187,10 +188,10 @@ def _warp(path: Path, elevation: Elevation, role: Role) -> str:
 
 
 def sample_terrain() -> Elevation:
-    """Return the hills around Jacksboro, Tennessee, which come with Matplotlib.
+    """Return the terrain model of hills around Jacksboro, Tennessee, which comes with Matplotlib.
 
-    They have 344 x 403 pixels of about 93 m by 74 m, on a grid of 3 arc seconds. All pixels have
-    the size of a pixel at the middle latitude of a sphere; the error is at most half a per cent.
+    It has 344 x 403 pixels of about 93 m by 74 m, on a grid of 3 arc seconds. All pixels have the
+    size of a pixel at the middle latitude of a sphere; the error is at most half a per cent.
     """
     from matplotlib.cbook import get_sample_data
 
@@ -208,7 +209,7 @@ def sample_terrain() -> Elevation:
 
 
 def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextManager[RasterSource]:
-    """Open a file as a source of numbers; raise if it is not a regular file."""
+    """Return a context with an open raster; raise if the path is not a readable plain file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
@@ -220,7 +221,7 @@ def _opened(path: Path, band: int, role: Role = "heights") -> AbstractContextMan
 
 
 def _array(path: Path, band: int) -> RasterSource:
-    """Return a NumPy file as a source; only the window that is read is in memory."""
+    """Return a NumPy file as a raster; only the requested window is read into memory."""
     if band != 1:
         raise InvalidFileError(f"{path}: has no band {band!r}, an array has band 1 only")
     try:
@@ -236,14 +237,17 @@ def _array(path: Path, band: int) -> RasterSource:
         rows = slice(part.row, part.row + part.height)
         columns = slice(part.column, part.column + part.width)
         heights = np.array(array[rows, columns], dtype=np.float64, order="C")
-        heights[holes(heights, FILLS)] = np.nan
+        heights[missing_mask(heights, FILLS)] = np.nan
         return heights
 
     return RasterSource(array.shape, read)
 
 
 def _transform(path: Path, source: RasterSource, pixel: float | None) -> Transform:
-    """Return the transform of a raster, or one made from `pixel`; raise if there are both."""
+    """Return the transform of a raster, or else one from `pixel` in m; raise unless one is given.
+
+    Also raise if a raster with a transform is given a pixel size.
+    """
     if source.transform is None:
         if pixel is None:
             raise MissingPixelSizeError(f"{path}: has no pixel size: give one in metres")
@@ -274,7 +278,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Return heights and transform, flipped so that north is up unless the raster is rotated."""
+    """Return heights and transform, flipped so that north is up; unchanged if they are rotated."""
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

@@ -1,6 +1,6 @@
-"""Synthetic Mars: random cratered terrain, similar to HiRISE models. Also random hills.
+"""Synthetic Mars: random cratered terrain, similar to HiRISE terrain models. Also random hills.
 
-The heights of Mars are the sum of three layers:
+The heights of synthetic Mars are the sum of three layers:
 
 - *Relief*: noise whose amplitude at frequency f is proportional to (f² + f₀²)^−(H + 1)/2. It is
   fractal with Hurst exponent H at wavelengths below 1/f₀, and has a flat spectrum above.
@@ -41,15 +41,15 @@ EJECTA_REACH = 3.0  # radii
 OUTLINE_WAVE = 0.05  # radii, largest amplitude of a wave in a crater's outline
 ROUGHNESS = 0.1  # m, root mean square
 
-HILLS = ((20.0, 25.0), (8.0, 12.0), (3.0, 4.0), (1.2, 1.0))  # cells across, m high
-CELL = 20.0  # m, of hills
+HILLS = ((20.0, 25.0), (8.0, 12.0), (3.0, 4.0), (1.2, 1.0))  # scale in cells, deviation in m
+CELL = 20.0  # m, side of a cell of hills
 MODEL_VARIANCE = 2.0**-4  # m², the paper's v₀: error variance of a terrain model
 
 
 def synthetic_mars(
     seed: int = 0, rows: int = 1000, columns: int = 2000, pixel: float = 1.0
 ) -> Elevation:
-    """Return cratered terrain of rows x columns pixels with side `pixel` in m, by its seed."""
+    """Draw cratered terrain of rows x columns pixels with sides of `pixel` m; equal seeds agree."""
     error = InvalidInputError
     seed = index(seed, 2**63, "the seed", error)
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))
@@ -82,7 +82,7 @@ def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
 
 
 def draw_belief(shape: tuple[int, int], rng: np.random.Generator) -> TerrainBelief:
-    """Draw hills, and return a belief with their heights as mean and deviations below 1 m."""
+    """Return a belief whose means are heights of drawn hills and whose deviations are below 1 m."""
     field = draw_relief(shape, rng).ravel()
     deviation = 0.25 + 0.5 * rng.random(field.size)
     return TerrainBelief(shape, field, deviation**2 + MODEL_VARIANCE, CELL)
@@ -99,10 +99,11 @@ def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> Fl
 
 
 def _amplitude() -> float:
-    """Return the factor on white noise for a height difference of `RELIEF` at `BASELINE`.
+    """Return the factor of the noise for height differences of `RELIEF` at distance `BASELINE`.
 
-    The structure function of the field is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df. The sum here is over the
-    logarithm of the frequency. The white noise has unit density per pixel area.
+    The mean squared height difference at distance r is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df, with S the
+    spectral density of the field. The integral is a sum over the logarithm of the frequency f. The
+    white noise has unit density per pixel area.
     """
     from scipy.special import j0
 
@@ -146,7 +147,10 @@ def add_craters(
     ages: FloatArray,
     waves: FloatArray,
 ) -> None:
-    """Add each crater's bowl, rim and ejecta to the heights [rows, columns]."""
+    """Add the bowl, rim and ejecta of each of n craters to the heights [rows, columns].
+
+    The other arguments are those that `craters` returns.
+    """
     rows, columns = heights.shape
     for k in range(len(radii)):
         middle_row, middle_column = places[k]

@@ -2,11 +2,11 @@
 
 As text, for example on a command line, a window is one word::
 
-    COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the first corner of the raster
+    COLUMN,ROW,WIDTH,HEIGHT           in pixels; COLUMN and ROW are counted from 0
     map:XMIN,YMIN,XMAX,YMAX           in the map coordinates of the raster
 
 A window in map coordinates selects the pixels whose centres it contains. A window that crosses the
-edge of the raster raises; it is not clipped.
+edge of the raster is refused, not clipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from homeward.terrain.elevation import Transform, to_grid
 
 FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
 
-CENTRE_TOLERANCE = 1e-6  # pixels by which a centre outside a window counts as inside
+CENTRE_TOLERANCE = 1e-6  # distance in pixels up to which a centre outside counts as inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,10 @@ class PixelWindow:
         return f"{self.column},{self.row},{self.width},{self.height}"
 
     def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
-        """Return the window itself; raise unless it is inside a raster of `shape`."""
+        """Return the window itself; raise unless it is inside a raster of `shape`.
+
+        `transform` is not used; `MapWindow.within` needs it.
+        """
         rows, columns = shape
         right, bottom = self.column + self.width, self.row + self.height
         if self.column < 0 or self.row < 0 or right > columns or bottom > rows:
@@ -81,14 +84,15 @@ class MapWindow:
         """Return the pixels with centres in the window; raise if it crosses the raster edge."""
         if transform[1] or transform[3]:
             raise InvalidInputError(f"the raster is rotated: give the window {self} in pixels")
-        corners = (
+        corners = [
             to_grid(transform, self.xmin, self.ymin),
             to_grid(transform, self.xmax, self.ymax),
-        )
-        (left, right), (top, bottom) = (sorted(ends) for ends in zip(*corners, strict=True))
-        column, row = (math.ceil(low - 0.5 - CENTRE_TOLERANCE) for low in (left, top))
-        width = math.floor(right - 0.5 + CENTRE_TOLERANCE) + 1 - column
-        height = math.floor(bottom - 0.5 + CENTRE_TOLERANCE) + 1 - row
+        ]
+        ranges = []
+        for low, high in map(sorted, zip(*corners, strict=True)):
+            first = math.ceil(low - 0.5 - CENTRE_TOLERANCE)
+            ranges.append((first, math.floor(high - 0.5 + CENTRE_TOLERANCE) + 1 - first))
+        (column, width), (row, height) = ranges
         if width < 1 or height < 1:
             raise InvalidInputError(f"the window {self} contains no pixel centre")
         try:
@@ -101,7 +105,10 @@ Window: TypeAlias = PixelWindow | MapWindow
 
 
 def parse_window(text: str) -> Window:
-    """Return the window of a text in one of the two forms; ``str(window)`` is the inverse."""
+    """Return the window that a text in one of the two forms describes.
+
+    ``str(window)`` is the inverse.
+    """
     body = text.strip()
     on_map = body.startswith("map:")
     fields = body.removeprefix("map:").split(",")

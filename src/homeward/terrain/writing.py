@@ -24,16 +24,16 @@ from homeward.arrays import FloatArray, indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import replace_file
 from homeward.terrain.elevation import to_map
-from homeward.terrain.gdal import need_rasterio, radius_of, to_degrees, told
+from homeward.terrain.gdal import gdal_message, need_rasterio, radius_of, to_degrees
 
 if TYPE_CHECKING:
     from homeward.terrain.cells import Cells
 
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
-"""Coordinate system of a terrain without one."""
+"""Coordinate system (WKT) for a terrain whose system is unknown: a plane in metres."""
 
-KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}  # radii in m of bodies besides Earth
-CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
+KML_BODIES = {"mars": (3.3e6, 3.5e6), "moon": (1.7e6, 1.8e6)}  # limits in m of a body's radius
+CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')  # authority and code in WKT
 
 
 def write_heights(
@@ -45,7 +45,7 @@ def write_heights(
 ) -> None:
     """Write fields over the cells as GeoTIFF: float32, deflated, NaN in blocked cells.
 
-    `values` are [R, C], or [B, R, C] for several bands; `bands` describes each.
+    `values` are [R, C], or [B, R, C] for B bands; `bands` has a description of each band.
     """
     path = Path(path)
     rows, columns = cells.shape
@@ -81,7 +81,7 @@ def write_heights(
                     dataset.set_band_description(band, words)
             data = bytes(memory.read())
     except (CRSError, RasterioError) as cause:
-        raise InvalidFileError(f"{path}: can't be written: {told(cause)}") from cause
+        raise InvalidFileError(f"{path}: can't be written: {gdal_message(cause)}") from cause
     replace_file(path, data)
 
 
@@ -93,36 +93,30 @@ def path_geojson(
 ) -> dict[str, Any]:
     """Return a path over the cells as a GeoJSON FeatureCollection.
 
-    `states` are row-major indices of cells, in the order of travel. There are three features with
-    a property `part`: the path, which has the given properties, its start and its end. It leads
-    through the `corners` [n, 2] (row and column, in cells), or through the cells' centres. A path
-    of one cell is a line of length zero.
+    `states` are row-major indices of cells, in the order of travel. The collection has three
+    features: the path, its start and its end; their property `part` tells which. The path also has
+    the given properties. It leads through the `corners` [n, 2] (row and column, in cells), or
+    through the cells' centres. A path of one cell is a line of length zero.
     """
     rows, columns = cells.shape
-    there = indices(states, "state", None, (0, rows * columns), "n", InvalidInputError)
-    if there.ndim != 1 or not there.size:
-        raise InvalidInputError(f"the path has shape {there.shape}, expected a list of states")
+    path = indices(states, "state", None, (0, rows * columns), "n", InvalidInputError)
+    if path.ndim != 1 or not path.size:
+        raise InvalidInputError(f"the path has shape {path.shape}, expected a list of states")
     if corners is None:
-        line = [list(cells.centre_of(*divmod(int(state), columns))) for state in there]
+        line = [list(cells.centre_of(*divmod(int(state), columns))) for state in path]
     else:
         line = [list(to_map(cells.transform, column, row)) for row, column in corners.tolist()]
     if len(line) == 1:
         line = line * 2
     given = dict(properties or {})
-    clash = {"part", "row", "column"} & given.keys()
-    if clash:
-        raise InvalidInputError(f"the property {sorted(clash)[0]!r} is reserved")
+    reserved = sorted({"part", "row", "column"} & given.keys())
+    if reserved:
+        raise InvalidInputError(f"the property {reserved[0]!r} is reserved")
     features = [feature("path", "LineString", line, given)]
     for part, at in (("start", 0), ("end", -1)):
-        row, column = divmod(int(there[at]), columns)
-        own = {"row": row, "column": column}
-        features.append(feature(part, "Point", line[at], own))
-    return {
-        "type": "FeatureCollection",
-        "name": cells.name,
-        "crs": crs_member(cells),
-        "features": features,
-    }
+        row, column = divmod(int(path[at]), columns)
+        features.append(feature(part, "Point", line[at], {"row": row, "column": column}))
+    return collection_of(cells, features)
 
 
 def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -> None:
@@ -135,9 +129,9 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
 
 
 def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
-    """Return a QGIS style (QML) that colours band 1 of a raster between two values.
+    """Return a QGIS style (QML) that colours band 1 of a raster from `low` to `high`.
 
-    The shader repeats the least and the largest value; without them, QGIS would use 0 for both
+    The shader element repeats both values; without them, QGIS would use 0 for both
     (``QgsColorRampShader::readXml``).
     """
     values = np.linspace(low, high, len(colours)).tolist()
@@ -167,9 +161,10 @@ def raster_style(low: float, high: float, colours: Sequence[str]) -> str:
 
 
 def route_gpx(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str, crs: str) -> str:
-    """Return routes as GPX 1.1: a description of each, and its map coordinates and heights [n, 3].
+    """Return routes as GPX 1.1.
 
-    Degrees are those of WGS 84 on Earth, and of the body of the coordinate system elsewhere.
+    Each route is a description, and map coordinates and heights [n, 3]. Longitudes and latitudes
+    are those of WGS 84 on Earth, and those of the body of the coordinate system elsewhere.
     """
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -190,9 +185,9 @@ def route_gpx(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str
 
 
 def route_kml(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str, crs: str) -> str:
-    """Return routes as KML 2.2, each a line on the ground; arguments and degrees as in `route_gpx`.
+    """Return routes as KML 2.2, each a line on the ground; see `route_gpx`.
 
-    A hint names the body, which Google Earth shows for Mars and the Moon.
+    For Mars and the Moon an attribute ``hint`` names the body, which Google Earth then shows.
     """
     radius = radius_of(crs)
     body = next((b for b, (low, high) in KML_BODIES.items() if low < radius < high), None)
@@ -220,15 +215,14 @@ def route_kml(routes: Sequence[tuple[str, Sequence[Sequence[float]]]], name: str
 def _in_degrees(
     places: Sequence[Sequence[float]], crs: str
 ) -> Iterator[tuple[float, float, float]]:
-    """Return longitudes from −180 to 180, latitudes and heights of map coordinates [n, 3]."""
+    """Yield the longitude (−180 to 180), latitude and height of each of `places` [n, 3]."""
     x, y, z = zip(*places, strict=True)
-    longitudes, latitudes = to_degrees(crs, x, y)
-    around = [(lon + 180.0) % 360.0 - 180.0 for lon in longitudes]
-    return zip(around, latitudes, z, strict=True)
+    for longitude, latitude, height in zip(*to_degrees(crs, x, y), z, strict=True):
+        yield (longitude + 180.0) % 360.0 - 180.0, latitude, height
 
 
 def crs_name(wkt: str | None) -> str:
-    """Return the name by which GDAL finds a coordinate system: an OGC URN, or the WKT itself."""
+    """Return a name of a coordinate system that GDAL understands: an OGC URN, or the WKT itself."""
     if wkt is None:
         return PLANE
     code = CODE.search(wkt.strip())
@@ -236,8 +230,18 @@ def crs_name(wkt: str | None) -> str:
 
 
 def crs_member(cells: Cells) -> dict[str, Any]:
-    """Return the `crs` member of a GeoJSON object in the map coordinates of some cells."""
+    """Return the `crs` member of a GeoJSON object in the map coordinates of the cells."""
     return {"type": "name", "properties": {"name": crs_name(cells.crs)}}
+
+
+def collection_of(cells: Cells, features: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a GeoJSON FeatureCollection in the map coordinates of the cells."""
+    return {
+        "type": "FeatureCollection",
+        "name": cells.name,
+        "crs": crs_member(cells),
+        "features": features,
+    }
 
 
 def feature(

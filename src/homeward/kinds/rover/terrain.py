@@ -28,7 +28,7 @@ from homeward.terrain import (
 )
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, DrivingLimits, crossed_cells
-from homeward.terrain.elevation import Georeference, moved, to_map
+from homeward.terrain.elevation import Georeference, to_map, window_transform
 from homeward.terrain.gdal import has_degrees, is_earth, radius_of, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import MAX_PIXELS, read_layer, read_size
@@ -89,7 +89,7 @@ def elevation_of(config: RoverConfig) -> Elevation:
         raise InvalidInputError(f"{whole.name}: {cause}") from cause
     down, across = there.row + there.height, there.column + there.width
     heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
-    transform = moved(whole.transform, there.column, there.row)
+    transform = window_transform(whole.transform, there.column, there.row)
     return replace(whole, heights=heights, transform=transform)
 
 
