@@ -53,13 +53,13 @@ def said(stored: StoredPlan) -> tuple[str, ...]:
 @pytest.mark.parametrize("recall", [None, 4])
 @pytest.mark.parametrize("name", every_belief())
 def test_what_a_sound_plan_says_of_its_actions_comes_out(name: str, recall: int | None) -> None:
-    assert Recomputed(every_plan(name, recall=recall)).said == ()
+    assert Recomputed(every_plan(name, recall=recall)).objections == ()
 
 
 def test_what_random_plans_say_of_their_actions_comes_out() -> None:
     rng = np.random.default_rng(5)
     for number in range(24):
-        assert Recomputed(random_plan(number, rng)).said == ()
+        assert Recomputed(random_plan(number, rng)).objections == ()
 
 
 def test_the_ridge_by_hand() -> None:
@@ -180,7 +180,9 @@ def test_a_penalty_that_can_not_be_met_does_not_make_a_plan_worthless() -> None:
     belief = FiniteBelief([Moves(dest, np.ones((3, 2)), paid)])
     stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
     forged = replace(stored, plan=replace(stored.plan, worthless=True))
-    assert "the plan is claimed to have no value, but its value is 2" in Recomputed(forged).said
+    assert (
+        "the plan is claimed to have no value, but its value is 2" in Recomputed(forged).objections
+    )
 
 
 def test_bonus_that_is_left_can_not_be_denied() -> None:

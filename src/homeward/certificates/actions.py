@@ -1,9 +1,10 @@
 """Check of a plan's table of actions and of its flags, by recomputation.
 
-For each action in the current state, the table has a value and a bound per criterion: those of
-taking the action now and following the plan afterwards. This is not a stationary policy, so on a
-move-or-stay graph its first step uses the general correction (``docs/theory.md``, section 5). The
-numbers of the chosen action are those of the policies in the mixture that start with it.
+For each action in the current state, the table has the exploration value and the bound per
+criterion of this behaviour: take the action now and follow the plan afterwards. This is not a
+stationary policy, so on a move-or-stay graph its first step uses the general correction
+(``docs/theory.md``, section 5). The numbers of the chosen action are those of the policies in the
+mixture that start with it.
 
 A claimed bound is refuted if it is too high. A claimed bound that is too low is valid, but it does
 not justify the verdict "unsafe": verdicts are checked against the recomputed bounds.
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-14  # additional tolerance of a bound, relative to its largest possible value
 LEVEL_TOLERANCE = 2e-9  # largest shortfall of a total that still meets its level
-WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest possible value
+WORTHLESS = 1e-12  # smallest value of a plan that counts, relative to the largest possible value
 UNSURE_FACTOR = 10.0  # if a number is within this factor of a threshold, both answers are accepted
 
 
 def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray) -> Iterator[str]:
-    """Yield a sentence for each wrong flag of a plan, and for each wrong number of its table.
+    """Yield a sentence for each wrong flag of a plan, and for each wrong entry of its table.
 
-    `ahead` has the mixture's values [S] after the first step, for `worths` and then `totals`.
-    `bonus` [A] is the bonus of each action in the current state.
+    `ahead` has the mixture's values [S] after the first step, first for `again.worths` and then for
+    `again.totals`. `bonus` [A] is the bonus of each action in the current state.
     """
     plan, chain, state = again.plan, again.chain, again.plan.state
     actions = chain.world.shape[1]
@@ -42,7 +43,7 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     others[:, state] = 0.0
     leaves = others.sum(axis=1) + chain.world.ending[at]
     idle = (bonus == 0.0) & ~(chain.world.reward[state] > 0.0)
-    # Masks [A] of the actions that surely, and that possibly, neither move nor earn.
+    # Two masks [A]: actions that certainly, and actions that possibly, neither move nor earn.
     stays = [idle & (leaves <= x) for x in (WORTHLESS / UNSURE_FACTOR, WORTHLESS * UNSURE_FACTOR)]
     # The value of an exit includes all later steps, so its rounding error is larger.
     unsure = UNSURE_FACTOR * (chain.span if chain.exits.any() else 1.0)
@@ -63,15 +64,15 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     if not plan.waits and (zero[0] or stays[0][plan.action]):
         yield f"{taken} waits without gain, but the plan's flag `waits` is false"
 
-    found = []
+    by_action = []
     for total, values in zip((*again.worths, *again.totals), ahead, strict=True):
         now, leaving = total.reward[state], np.asarray(total.leaving)
         if plan.correction == "moves" and plan.steps is None and total not in again.worths:
             now = leaving[state] + chain.discount * chain.world.general[state]
         leaving = leaving[0] if leaving.ndim == 3 else leaving
         onward = now + chain.discount * (rows @ values)
-        found.append(np.where(chain.exits[state], leaving[state], onward))
-    worths, sizes, *safety = found
+        by_action.append(np.where(chain.exits[state], leaving[state], onward))
+    worths, sizes, *safety = by_action
     slacks = [  # tolerance of each total; for earnings, relative to the range in reachable states
         CLAIM_TOLERANCE
         * (float(np.ptp(np.asarray(t.leaving))) * chain.span if c.kind == "earn" else 1.0)
@@ -82,7 +83,7 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     closed = ~np.isfinite(again.worths[0].reward[state])
 
     def verdicts(action: int) -> list[str]:
-        """Return the correct verdict of an action, or two if rounding decides between them."""
+        """Return the correct verdict on an action, or two verdicts if rounding decides."""
         if action == plan.action:
             return ["chosen"]
         if closed[action]:
@@ -100,29 +101,27 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
         safe = all(left > -slack - LEVEL_TOLERANCE for left, slack in pairs)
         return ["unsafe"] * unsafe + ["worth_less"] * safe
 
-    for said in plan.evidence:
-        a, name, chosen = said.action, plan.action_name(said.action), said.action == plan.action
+    for row in plan.evidence:
+        a, name, chosen = row.action, plan.action_name(row.action), row.action == plan.action
         allowed, weight, leave = verdicts(a), weights[a], leaves[a]
-        if said.verdict not in allowed:
-            yield f"{name} is claimed to be “{said.verdict}”, but is “{allowed[0]}”"
-        if not abs(said.weight - weight) <= CLAIM_TOLERANCE:
-            yield f"{name} is claimed to have a weight of {said.weight:.6g}, but has {weight:.6g}"
+        if row.verdict not in allowed:
+            yield f"{name} is claimed to be “{row.verdict}”, but is “{allowed[0]}”"
+        if not abs(row.weight - weight) <= CLAIM_TOLERANCE:
+            yield f"{name} is claimed to have a weight of {row.weight:.6g}, but has {weight:.6g}"
         if closed[a]:
             continue
-        if not abs(said.leaves - leave) <= CLAIM_TOLERANCE:
+        if not abs(row.leaves - leave) <= CLAIM_TOLERANCE:
             yield (
-                f"{name} is claimed to leave the state with probability {said.leaves:.6g}, "
+                f"{name} is claimed to leave the state with probability {row.leaves:.6g}, "
                 f"but the probability is {leave:.6g}"
             )
         worth, size = float(worths[a]), float(sizes[a])
         if chosen:
             worth, size = again.kept_value, again.kept_size
-        if not abs(said.exploration - worth) <= CLAIM_TOLERANCE * size + again.rounding:
-            yield (
-                f"{name} is claimed to have value {said.exploration:.6g}, but its value is "
-                f"{worth:.6g}"
-            )
-        for k, (total, claimed) in enumerate(zip(again.totals, said.safety, strict=True)):
+        if not abs(row.exploration - worth) <= CLAIM_TOLERANCE * size + again.rounding:
+            value = f"but its value is {worth:.6g}"
+            yield f"{name} is claimed to have value {row.exploration:.6g}, {value}"
+        for k, (total, claimed) in enumerate(zip(again.totals, row.safety, strict=True)):
             kept = again.bounds["action"][k] if chosen else total.bound(float(safety[k][a]))
             rounding = ROUNDING * (abs(total.least) + total.unit)
             if not claimed <= kept + slacks[k] * total.unit + rounding:

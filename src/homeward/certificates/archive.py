@@ -63,8 +63,8 @@ def load_plan(path: Path | str) -> StoredPlan:
     except HomewardError as cause:
         raise InvalidFileError(f"{path}: contains an invalid plan: {cause}") from cause
     except Exception as cause:  # zipfile and numpy raise various exceptions on a damaged archive
-        said = f"{type(cause).__name__}: {cause}"
-        raise InvalidFileError(f"{path}: is damaged or not a plan: {said}") from cause
+        reason = f"{type(cause).__name__}: {cause}"
+        raise InvalidFileError(f"{path}: is damaged or not a plan: {reason}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
@@ -72,13 +72,13 @@ def pack(stored: StoredPlan) -> bytes:
     plan = stored.plan
     name, (values, belief) = encode(stored.belief)
     arrays: dict[str, NDArray[Any]] = {f"belief.{key}": array for key, array in belief.items()}
-    said = _written(PlanClaims, plan, arrays, "")
-    del said["criteria"], said["evidence"]
+    claims = _split(PlanClaims, plan, arrays, "")
+    del claims["criteria"], claims["evidence"]
     arrays["bonus"] = stored.bonus
     criteria = []
     for k, criterion in enumerate(plan.criteria):
-        told = _written(CriterionClaims, criterion, arrays, f"{k}.")
-        criteria.append(told | {"limits": stored.limits[k]})
+        fields_ = _split(CriterionClaims, criterion, arrays, f"{k}.")
+        criteria.append(fields_ | {"limits": stored.limits[k]})
         own = stored.own[k]
         if own is not None:
             codec, (about, parts) = encode(own)
@@ -92,7 +92,7 @@ def pack(stored: StoredPlan) -> bytes:
         "format": FORMAT,
         "homeward": __version__,
         "belief": {"kind": name, "values": values},
-        "plan": said,
+        "plan": claims,
         "criteria": criteria,
         "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
@@ -126,17 +126,17 @@ def unpack(data: bytes) -> StoredPlan:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         header = _header_of(archive)
         arrays = _arrays_of(archive, header["arrays"])
-    about, said, asked = header["belief"], header["plan"], header["criteria"]
-    start = "belief."
-    inside = {key.removeprefix(start): a for key, a in arrays.items() if key.startswith(start)}
-    plan = _read(
+    claims, criteria = header["plan"], header["criteria"]
+    plan = _joined(
         PlanClaims,
-        said,
+        claims,
         arrays,
         "",
-        status=Status(said["status"]),
-        correction=Correction(said["correction"]),
-        criteria=tuple(_read(CriterionClaims, c, arrays, f"{k}.") for k, c in enumerate(asked)),
+        status=Status(claims["status"]),
+        correction=Correction(claims["correction"]),
+        criteria=tuple(
+            _joined(CriterionClaims, c, arrays, f"{k}.") for k, c in enumerate(criteria)
+        ),
         evidence=tuple(
             ActionEvidence(
                 int(row["action"]),
@@ -149,38 +149,37 @@ def unpack(data: bytes) -> StoredPlan:
             for row in header["evidence"]
         ),
     )
-    limits = [criterion["limits"] for criterion in asked]
+    limits = [criterion["limits"] for criterion in criteria]
+    owns = enumerate(criterion.get("own") for criterion in criteria)
     return StoredPlan(
         plan,
-        decode(about["kind"], "belief", about["values"], inside),
+        _decoded(header["belief"], "belief", arrays, "belief."),
         arrays["bonus"],
-        tuple(arrays.get(f"{k}.rewards") for k in range(len(asked))),
+        tuple(arrays.get(f"{k}.rewards") for k in range(len(criteria))),
         tuple(None if pair is None else (float(pair[0]), float(pair[1])) for pair in limits),
-        tuple(_own(criterion.get("own"), arrays, f"{k}.own.") for k, criterion in enumerate(asked)),
+        tuple(own and _decoded(own, "criterion", arrays, f"{k}.own.") for k, own in owns),
     )
 
 
-def _own(about: Any, arrays: dict[str, NDArray[Any]], start: str) -> Any:
-    """Return the stored user-defined criterion `about`; None if `about` is None."""
-    if about is None:
-        return None
-    parts = {key.removeprefix(start): a for key, a in arrays.items() if key.startswith(start)}
-    return decode(about["kind"], "criterion", about["values"], parts)
+def _decoded(
+    encoded: Mapping[str, Any], what: str, arrays: Mapping[str, NDArray[Any]], prefix: str
+) -> Any:
+    """Return an object that a codec encoded; the names of its arrays start with `prefix`."""
+    parts = {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
+    return decode(encoded["kind"], what, encoded["values"], parts)
 
 
-def _written(
-    cls: type, claims: Any, arrays: dict[str, NDArray[Any]], prefix: str
-) -> dict[str, Any]:
-    """Return the fields of `cls` that are not arrays, as JSON; add the others to `arrays`."""
+def _split(cls: type, claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
+    """Return the fields of a dataclass that are not arrays, as JSON; add its arrays to `arrays`."""
     values = {field.name: getattr(claims, field.name) for field in fields(cls)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
     return {key: json_safe(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
 
-def _read(
-    cls: type[T], said: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str, **known: Any
+def _joined(
+    cls: type[T], claims: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str, **known: Any
 ) -> T:
-    """Return a dataclass from the fields that `_written` wrote; `known` fields are not read."""
+    """Return the dataclass that `_split` split; the fields in `known` are given instead."""
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)
@@ -188,21 +187,21 @@ def _read(
             values.setdefault(name, None)
         elif "Array" in kind:
             values[name] = arrays[prefix + name]
-        elif name in said or name not in LATER_FIELDS:
-            given = float(said[name]) if kind == "float" else said[name]
+        elif name in claims or name not in LATER_FIELDS:
+            given = float(claims[name]) if kind == "float" else claims[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)
 
 
 def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the header of an archive; raise if it is not that of a plan in this format."""
-    found = [about for about in archive.infolist() if about.filename == HEADER]
-    if len(found) != 1:
+    """Return the header of an archive; raise if the file is not a plan in this format."""
+    headers = [member for member in archive.infolist() if member.filename == HEADER]
+    if len(headers) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
-    size = found[0].file_size
+    size = headers[0].file_size
     if size > MAX_HEADER_BYTES:
         raise InvalidFileError(f"has a header of {size} bytes, expected at most {MAX_HEADER_BYTES}")
-    header = json.loads(archive.read(found[0]))
+    header = json.loads(archive.read(headers[0]))
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise InvalidFileError("is an archive, but does not contain a plan")
     if header.get("format") != FORMAT:
@@ -213,11 +212,14 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive; raise before unpacking one that is not as `listed`."""
+    """Return the arrays of an archive by name; raise unless each has the `listed` type and shape.
+
+    A larger array is not unpacked.
+    """
     members = [about for about in archive.infolist() if about.filename != HEADER]
-    lost = Counter(about.filename for about in members)
-    lost.subtract(f"{key}.npy" for key in listed)
-    wrong = sorted(name for name, count in lost.items() if count)
+    surplus = Counter(about.filename for about in members)
+    surplus.subtract(f"{key}.npy" for key in listed)
+    wrong = sorted(name for name, count in surplus.items() if count)
     if wrong:
         raise InvalidFileError(
             f"these arrays are missing, or are not listed in the header: {', '.join(wrong)}"

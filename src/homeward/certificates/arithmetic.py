@@ -13,11 +13,12 @@ These claims are checked with the formulas of ``docs/theory.md``:
 - The return probability is the value v [S] of the stored return policy. A state from which this
   policy never ends, or whose value would be negative, counts as giving up: v = 0.
 - A criterion's bound is the total of its corrected rewards under the stored mixture, with this v.
-- The claim that no plan is safe holds if U(λ) without f is below 0 for a λ ≥ 0. The check adds all
-  rounding errors to U(λ), and uses the v of the best return policy instead of the stored one.
-- The upper bound is U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k), with the best return policy. For
-  every λ ≥ 0 it is at least the value of every mixture that meets the levels. The error bound of
-  policy iteration is added.
+- The upper bound is U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k), where f is the exploration value
+  and g_k the total of criterion k, both of a policy π. It uses the best return policy instead of
+  the stored one. For every λ ≥ 0, U(λ) is at least the value of every mixture that meets the
+  levels. The error bound of policy iteration is added.
+- The claim that no plan is safe holds if U(λ) with f = 0 is below 0 for some λ ≥ 0. The check adds
+  all rounding errors to U(λ).
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ ANYWHERE_ROUNDING = 1e-25  # the same, relative to that value if all states were
 class Recomputed:
     """The numbers of a plan, recomputed from its belief and its policies.
 
-    These attributes are restricted to the states that the plan can reach: `plan` has the policies,
-    `chain` the mean model, `worths` the exploration reward and its absolute value, and `totals` the
-    corrected reward of each criterion.
+    `near` [n] are the states that the plan can reach. These attributes have only these states:
+    `plan` has the policies, `chain` evaluates policies on the mean model, `worths` are the
+    exploration reward and its absolute value, `totals` the corrected reward of each criterion.
     """
 
     def __init__(self, stored: StoredPlan) -> None:
@@ -60,11 +61,10 @@ class Recomputed:
         self.near = near = reachable(world.rows, np.isfinite(world.reward), plan.state)
         closed, totals, highest, faults = _closed(stored, world), [], [], []
         for k, criterion in enumerate(plan.criteria):
-            found = list(closed)
-            proven, most = _totals(stored, world, k, criterion, found)
-            totals.append(proven.among(near))
-            highest.append(most.among(near))
-            faults.append(tuple(found))
+            faults.append(list(closed))
+            proven, most = _totals(stored, world, k, criterion, faults[k])
+            totals.append(proven.restricted(near))
+            highest.append(most.restricted(near))
         after = plan.afterwards
         self.plan = plan = replace(
             plan,
@@ -75,14 +75,16 @@ class Recomputed:
         )
         explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
         exits = None if stored.exits is None else stored.exits[near]
-        self.chain = chain = PolicyEvaluator(world.among(near), plan.discount, plan.steps, exits)
+        self.chain = chain = PolicyEvaluator(
+            world.restricted(near), plan.discount, plan.steps, exits
+        )
         gains = np.where(explore > -np.inf, np.abs(explore), explore)
         self.worths = [
             Total(reward, chain.left_for(reward, chain.outside(reward, plan.afterwards)))
             for reward in (explore, gains)
         ]
         self.totals = totals
-        self.faults = tuple(faults)  # per criterion, reasons against its other claims
+        self.faults = faults  # for each criterion, reasons against claims other than its bound
 
         def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
             return [chain.mixed(t, weights, policies, since) for t in (*self.worths, *totals)]
@@ -94,7 +96,7 @@ class Recomputed:
         self.value, self.size, *planned = (float(values[plan.state]) for values in whole)
         self.kept_value, self.kept_size, *taken = (float(values[plan.state]) for values in kept)
         self.bounds = {
-            name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
+            name: tuple(t.bound(value) for t, value in zip(totals, values, strict=True))
             for name, values in (("plan", planned), ("action", taken))
         }
         largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
@@ -102,11 +104,11 @@ class Recomputed:
         self.anywhere = float(sum(largest)) * chain.span
         self.scale = float(np.abs(gains[np.isfinite(gains)]).max()) * chain.span
         self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * self.anywhere
-        self.said = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
+        self.objections = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
         prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
         self.prices = float(sum(prices))
         self.upper: float | None = None  # upper bound on the value of safe plans, if claimed
-        self.short: float | None = None  # if infeasible: lower bound on all shortfalls, Σ λ = 1
+        self.short: float | None = None  # if infeasible: lower bound on the weighted shortfall
         if np.isfinite(plan.upper_bound):
             self.upper = _upper(self, explore, highest, prices)
         elif plan.upper_bound == -np.inf:
@@ -135,7 +137,7 @@ def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
 def _totals(
     stored: StoredPlan, world: MeanModel, k: int, criterion: CriterionClaims, faults: list[str]
 ) -> tuple[Total, Total]:
-    """Return a criterion's corrected reward, for its stored and for the best return policy.
+    """Return the corrected reward of criterion `k` for its stored and for its best return policy.
 
     A sentence for each wrong claim is added to `faults`.
     """
@@ -155,8 +157,8 @@ def _totals(
     each = best = np.ones(world.shape)
     if criterion.kind == "earn":
         low, high = _range(stored, world, k, faults)
-        span, counted = high - low, stored.rewards[k]
-        paid = world.reward if counted is None else counted
+        span, given = high - low, stored.rewards[k]
+        paid = world.reward if given is None else given
         paid = np.where(np.isfinite(world.reward), paid, low)
         each = np.clip((paid - low) / span, 0.0, 1.0) if span > 0.0 else np.zeros(world.shape)
         if span == 0.0:
@@ -191,7 +193,10 @@ def _totals(
 
 
 def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> tuple[float, float]:
-    """Return the least and the greatest reward of one step in any world."""
+    """Return the least and the greatest reward of one step that counts for criterion `k`.
+
+    A sentence is added to `faults` if the rewards of the worlds are outside the claimed limits.
+    """
     given, limits = stored.rewards[k], stored.limits[k]
     if given is not None:
         paid = given[np.isfinite(world.reward)]
@@ -212,7 +217,10 @@ def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> t
 def _upper(
     again: Recomputed, explore: FloatArray, totals: list[Total], prices: list[float]
 ) -> float:
-    """Return an upper bound on the value of every plan that meets the levels."""
+    """Return an upper bound on the total of `explore` [S, A] of every plan that meets the levels.
+
+    `prices` are the multipliers λ in units of each total.
+    """
     chain, plan = again.chain, again.plan
     after, error_after = None, 0.0
     if chain.exits.any() and plan.afterwards is not None:
@@ -233,9 +241,10 @@ def _upper(
 
 
 def _short(again: Recomputed, totals: list[Total], prices: list[float]) -> float:
-    """Return a lower bound on the λ-weighted shortfall of every plan; above 0, no plan is safe.
+    """Return a lower bound on Σ λ_k·(shortfall from level k) of every plan.
 
-    The weights λ are normalised to sum 1. If any λ is infinite, the finite ones count as 0.
+    If it is above 0, no plan is safe. The weights λ are normalised to sum 1. If any λ is infinite,
+    the finite ones count as 0.
     """
     infinite = [price == np.inf for price in prices]
     weights = [float(e) for e in infinite] if any(infinite) else prices

@@ -9,20 +9,20 @@ given the observations before the step. A change from E to E' lowers Y by at mos
   never works);
 - (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
   the smallest possible Y'. Without a path home in E or E', the respective term is 0;
-- Y − Y' itself, where the belief gives the probability that edges work together (`joint_check`), or
-  the first sum less the probabilities that a new edge and the one after it never work, where it
-  gives those.
+- Y − Y' itself, if the belief knows the probability that all edges work (`joint_check`);
+- the first sum less the probabilities that a new edge and the next edge on the way home both never
+  work, if the belief knows them.
 
 The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
 
-If a way home is limited, only the first attempt of each edge counts. After each step, the edges of
-the way home must fit into what is left: the steps allowed for the return, and of each amount that
-the whole run may use, what earlier attempts have not used. A failed attempt of an edge of the held
-way has been paid for; after it, the limits are checked again from the next step on.
+Some claims limit the way home: its number of steps, or amounts such as energy that the whole run
+may use. Then only the first attempt of each edge counts. After each step, the path home must need
+no more steps than are allowed, and no more of each amount than earlier attempts have left. After a
+failed attempt of the first edge of the path home, the amounts are not checked until the next step.
 
-The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
-and a lower bound on b in the maximum.
+The audit uses only the records of the planner and the probabilities b of the beliefs: an upper
+bound on b in sums, and a lower bound on b in the maximum.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class HomeClaim(NamedTuple):
     homes: frozenset[int]  # states that count as home
     level: float  # δ of the whole run
     within: int | None = None  # largest number of moves of a return; None for any number
-    allowances: tuple[Any, ...] = ()  # `safety.Allowance`: what the whole run may use
+    allowances: tuple[Any, ...] = ()  # each `safety.Allowance`: an amount the run may use
 
     @property
     def at_once(self) -> bool:
@@ -64,8 +64,8 @@ class EdgeRisks(NamedTuple):
     """A graph and the probabilities that its edges never work, each [S, A]."""
 
     dest: IntArray  # next state if the edge works
-    most: FloatArray  # upper bound on the probability that it never works
-    least: FloatArray  # lower bound on it
+    most: FloatArray  # upper bound on the probability that the edge never works
+    least: FloatArray  # lower bound on this probability
     at_once: bool  # whether an edge that ever works does so at the first attempt
 
 
@@ -98,7 +98,7 @@ def audit(
 
 
 def _edges(belief: Any) -> EdgeRisks:
-    """Return the edges with their probabilities; an edge that can't be chosen never works."""
+    """Return the edges of a belief's mean model; an edge that can't be chosen never works."""
     model = belief.mean()
     most = least = np.asarray(belief.blocked_probability(), np.float64)
     if isinstance(belief, BoundedMoves):
@@ -111,14 +111,14 @@ def _edges(belief: Any) -> EdgeRisks:
 
 
 class _Account:
-    """The edges that a run relies on for one home, and the spent risk, after the last record."""
+    """The state of the audit of one home after the last record: edges and spent risk."""
 
     def __init__(self, claim: HomeClaim) -> None:
         self.claim, self.unread = claim, False
         self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.used = [0.0] * len(claim.allowances)
-        self.level = claim.level  # that may still be claimed; it falls if the explorer was moved
+        self.level = claim.level  # δ; it falls when someone moves the explorer
         self.reasons: list[str] = []
 
     def check(self, step: Any, k: int, edges: EdgeRisks, belief: Any = None) -> None:
@@ -157,8 +157,8 @@ class _Account:
         moved = getattr(step, "status", None) == "moved"
         if after is None and not (moved and spent[k] >= 1.0):
             if before is not None and not any(edges.least[e] >= 1.0 for e in before):
-                lost = f"the recorded edges contain no path home from state {step.next_state}"
-                self._object(step, lost)
+                here = f"state {step.next_state}"
+                self._object(step, f"the recorded edges contain no path home from {here}")
         elif after is not None and within is not None and len(after) > within:
             self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
         elif self.claim.at_once and after and not edges.at_once:
@@ -185,33 +185,33 @@ class _Account:
     ) -> None:
         """Check the amounts, such as energy, that are used after a step.
 
-        Home number `k` has the path home `before` the step and the path home `after` it. What was
-        used and what the path home will use must not exceed the allowances.
+        `before` and `after` are the paths home of home number `k` before and after the step. The
+        used amount and the amount that the path home will use must not exceed the allowance.
         """
         if not self.claim.allowances:
             return
         works = step.next_state != step.state
         tried = (step.state, step.action)
-        told = [0.0] * len(self.used)
+        reported: Any = [0.0] * len(self.used)
         if step.action < 0:
-            told = (step.report or {}).get("used") or told
+            reported = (step.report or {}).get("used") or reported
         paid_for = not works and before is not None and before[:1] == [tried]
         for n, allowance in enumerate(self.claim.allowances):
             use = allowance.use if works else allowance.lost
-            self.used[n] += told[n] if step.action < 0 else float(use[tried])
-            said = f"{self.used[n]:.6g} {allowance.unit}"
+            self.used[n] += reported[n] if step.action < 0 else float(use[tried])
+            used = f"{self.used[n]:.6g} {allowance.unit}"
             try:
                 recorded = float(step.holding["used"][k][n])
             except (KeyError, TypeError, ValueError, IndexError):
                 recorded = np.nan
             if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
-                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {said}")
+                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {used}")
             home = sum(float(allowance.use[edge]) for edge in after or ())
             most = allowance.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
             if after is not None and not paid_for and self.used[n] + home > most:
                 self._object(
                     step,
-                    f"{said} are used and the path home uses {home:.6g}, but "
+                    f"{used} are used and the path home uses {home:.6g}, but "
                     f"{allowance.amount:.6g} are allowed",
                 )
 
@@ -224,7 +224,7 @@ class _Account:
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
     def _works(self, way: IntArray, edges: EdgeRisks, belief: Any) -> tuple[float, float] | None:
-        """Return bounds on the probability that all edges of a set [S] work; None if unknown."""
+        """Return bounds on the probability that all edges `way` [S] work; None if unknown."""
         if self.claim.at_once and not edges.at_once:
             return None
         states = np.flatnonzero(way >= 0)
@@ -243,11 +243,12 @@ class _Account:
         return passed
 
     def _object(self, step: Any, reason: str) -> None:
+        """Add a reason against the claim."""
         self.reasons.append(f"step {step.step}: {reason}")
 
 
 def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks, belief: Any) -> float:
-    """Return a bound on the probability that an edge in `after`, not in `before`, never works."""
+    """Return a bound on the probability that some edge of `after` but not of `before` fails."""
     new = np.where(after == before, -1, after)
     risk = _risk(new, edges)
     if risk <= 0.0:
@@ -265,9 +266,9 @@ def _risk(way: IntArray, edges: EdgeRisks) -> float:
 
 def changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
     """Return the edges [S] after a recorded `difference`: a list of states, and of new actions."""
-    found = way.copy()
+    result = way.copy()
     for state, action in zip(*difference, strict=True):
         if not (0 <= state < shape[0] and -1 <= action < shape[1]):
             raise ValueError(f"there is no edge ({state}, {action})")
-        found[state] = action
-    return found
+        result[state] = action
+    return result

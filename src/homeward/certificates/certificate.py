@@ -2,7 +2,10 @@ r"""The certificate of a plan: each claim is checked by up to three independent 
 
 - *exact*: enumeration of a finite belief's worlds;
 - *sampling*: episodes in worlds drawn from the belief, and a confidence interval;
-- *arithmetic*: recomputation of the plan's own numbers.
+- *arithmetic*: recomputation of the plan's own numbers, each by the evaluator that its criterion
+  names: the corrected total on the mean model, the values in all worlds of a finite belief, or the
+  probability that all moves along a path work. If the belief does not allow the named evaluator,
+  the corrected total is used.
 
 A claim is refuted if it exceeds the exact value, or the interval's upper limit, by more than 1e-9
 of its unit, or if it exceeds the recomputed number. The unit of a probability is 1. The unit of
@@ -19,24 +22,35 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
 from homeward.arrays import index, number
+from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE, PlanClaims
-from homeward.certificates.evaluators import Evaluated, evaluate_again
+from homeward.certificates.joint_check import path_total
 from homeward.certificates.own_criteria import certify_with_own
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
-from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
+from homeward.certificates.verdicts import (
+    Certificate,
+    ClaimVerdict,
+    ValueVerdict,
+    judged,
+    refutations,
+    unjudged,
+)
 from homeward.errors import InvalidInputError
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.certificates.stored_plan import StoredPlan
+    from homeward.certificates.stored_plan import Part, StoredPlan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
+JOINT_BELIEFS = (HeightBelief, TerrainBelief)  # they know how likely moves work together
 EXACT_TOLERANCE = 1e-9  # in units of a claim, how much it may exceed the true value
 LEVEL_TOLERANCE = 1e-9  # in units of a claim, how much an optimal bound may miss its level
 STEP_ROUNDING = 1e-14  # relative rounding error for each expected step of a plan
@@ -44,7 +58,8 @@ GAP_TOLERANCE = 2e-6  # largest gap of an optimal plan, relative to the largest 
 MIN_SHORTFALL = 5e-10
 """Least total shortfall of all levels that proves a problem infeasible.
 
-A plan that misses a level by at most 1e-9 still meets it, so an infeasible problem misses by more.
+A level that is missed by at most 1e-9 counts as met, so every plan for an infeasible problem misses
+a level by more.
 """
 
 UNCORRECTED = "the plan was made without a correction (naive): its bounds are believed, not proven"
@@ -98,12 +113,11 @@ def certify(
     if not claims:
         note = "the plan has no criteria: there is nothing to certify"
         return Certificate((), worth, confidence, 0, seed, time.perf_counter() - began, (note,))
-    corrected = plan.correction is not Correction.NAIVE
-    notes = [] if corrected else [UNCORRECTED]
+    notes = [UNCORRECTED] if plan.correction is Correction.NAIVE else []
     if len(plan.conflict) > 1 or (plan.conflict and len(plan.criteria) > 1):
         notes.append("not checked: which criteria conflict")
     exactly = sampled = again = None
-    evaluated: Evaluated = {}
+    recomputed: dict[str, list[float | None]] = {}
     if method in ("all", "exact"):
         reason = why_not_enumerable(stored)
         if reason is None:
@@ -115,7 +129,7 @@ def certify(
     if method in ("all", "arithmetic"):
         try:
             again = Recomputed(stored)
-            evaluated = evaluate_again(stored, again)
+            recomputed = _bounds(stored, again)
         except InvalidInputError as reason:
             if method == "arithmetic":
                 raise
@@ -126,17 +140,11 @@ def certify(
     verdicts = []
     for part, k in claims:
         criterion = plan.criteria[k]
-        verdict = ClaimVerdict(
-            criterion.name,
-            criterion.kind,
-            part.name,
-            criterion.level,
-            part.claims[k],
-            unit_of(stored, k),
+        verdict = unjudged(
+            *(plan, part, k, unit_of(stored, k)),
             None if exactly is None else exactly[part.name][k],
             None if sampled is None else sampled[part.name][k],
-            evaluated.get((part.name, k)),
-            corrected=corrected,
+            recomputed[part.name][k] if recomputed else None,
         )
         against = list(_against(verdict, criterion.unit))
         if again is not None and criterion.evaluator != "correction":
@@ -145,9 +153,7 @@ def certify(
             against += _against(replace(proof, exact=None, sampled=None), criterion.unit)
         if again is not None:
             against += [("arithmetic", fault) for fault in again.faults[k]]
-        reasons = tuple(reason for _, reason in against)
-        methods = tuple(method for method, _ in against)
-        verdicts.append(replace(verdict, reasons=reasons, refuted_by=methods))
+        verdicts.append(judged(verdict, against))
     worth = replace(worth, reasons=tuple(_not_optimal(stored, verdicts)))
     if again is not None:
         worth = _judge_worth(worth, plan, again)
@@ -159,26 +165,61 @@ def certify(
         seed,
         time.perf_counter() - began,
         tuple(notes),
-        said=() if again is None else again.said,
+        said=() if again is None else again.objections,
     )
 
 
-def _against(verdict: ClaimVerdict, asked: float) -> Iterator[tuple[str, str]]:
-    """Yield (method, reason) for each method that refutes a claim; `asked` is the claimed unit."""
+def _bounds(stored: StoredPlan, again: Recomputed) -> dict[str, list[float | None]]:
+    """Return for each mixture, by its name, the bound of each criterion by its own evaluator.
+
+    A bound is None if the evaluator would have to enumerate worlds that are too large.
+    """
+    plan, exact = stored.plan, {}
+    if "exact" in {c.evaluator for c in plan.criteria} and why_not_enumerable(stored) is None:
+        exact = enumerated_values(stored)
+
+    def bound(part: Part, k: int) -> float | None:
+        evaluator = plan.criteria[k].evaluator
+        if evaluator == "exact" and isinstance(stored.belief, FiniteBelief):
+            return exact[part.name][k] if exact else None
+        if evaluator == "path" and isinstance(stored.belief, JOINT_BELIEFS) and plan.steps is None:
+            return _path_bound(stored, again, part, k)
+        return again.bounds[part.name][k]
+
+    return {part.name: [bound(part, k) for k in range(len(plan.criteria))] for part in stored.parts}
+
+
+def _path_bound(stored: StoredPlan, again: Recomputed, part: Part, k: int) -> float:
+    """Return the bound of a mixture on criterion `k`, at least the corrected bound.
+
+    It is the weighted mean over the policies of the probability that all moves of a path work.
+    """
+    plan, criterion, total = stored.plan, stored.plan.criteria[k], again.totals[k]
+    worth = np.ones(stored.bonus.shape)
+    if criterion.kind == "earn":
+        worth[again.near] = np.asarray(total.leaving) / (1.0 - plan.discount)
+    mean = sum(
+        weight
+        * path_total(
+            stored.belief, criterion, policy, worth, plan.state, plan.discount, stored.exits
+        )
+        for weight, policy in zip(part.weights, part.outbound, strict=True)
+    )
+    return max(again.bounds[part.name][k], total.bound(float(mean)))
+
+
+def _against(verdict: ClaimVerdict, unit: float) -> Iterator[tuple[str, str]]:
+    """Yield (method, reason) for each method that refutes a claim; `unit` is the claimed unit."""
+    yield from refutations(verdict, EXACT_TOLERANCE)
     claimed, again = verdict.claimed, verdict.recomputed
-    least = claimed - EXACT_TOLERANCE * verdict.unit
-    if verdict.exact is not None and verdict.exact < least:
-        yield "exact", f"the exact value is {verdict.exact:.6g}"
-    if verdict.sampled is not None and verdict.sampled.high < least:
-        yield "sampling", f"by sampling, the value is at most {verdict.sampled.high:.6g}"
-    if again is not None and claimed > again + CLAIM_TOLERANCE * verdict.unit + 1e-14 * asked:
+    if again is not None and claimed > again + CLAIM_TOLERANCE * verdict.unit + 1e-14 * unit:
         yield "arithmetic", f"the recomputed bound is {again:.6g}"
 
 
 def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
     """Return a sentence for each level that the claimed bounds of an "optimal" plan miss.
 
-    The tolerance is that of the planner: relative to the range of rewards in all states.
+    As in the planner, the tolerance is relative to the range of rewards in all states.
     """
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
@@ -186,22 +227,19 @@ def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
     slack = LEVEL_TOLERANCE + STEP_ROUNDING * plan.expected_steps
     return [
         "the plan claims to be optimal, but its corrected bound "
-        f"{plan.criteria[k].corrected:.6g} for {v.criterion!r} is "
-        f"below {v.level:g}"
+        f"{plan.criteria[k].corrected:.6g} for {v.criterion!r} is below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
         if plan.criteria[k].corrected < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
 
 
 def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> ValueVerdict:
-    """Return the verdict on a plan's value, compared with the recomputed numbers."""
+    """Return the verdict on a plan's value after a comparison with the recomputed numbers."""
     reasons, rounding = list(worth.reasons), STEP_ROUNDING * plan.expected_steps * again.scale
+    kept = plan.kept_value, again.kept_value, again.kept_size
     for name, claimed, found, size in (
         ("the plan", worth.value, again.value, again.size),
-        (
-            "the mixture that starts with the action",
-            *(plan.kept_value, again.kept_value, again.kept_size),
-        ),
+        ("the mixture that starts with the action", *kept),
     ):
         if not abs(claimed - found) <= CLAIM_TOLERANCE * size + again.rounding:
             reasons.append(
@@ -222,9 +260,9 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
             )
     # The planner's tolerance is relative to all states; this one to reachable states.
     if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
-        shown = again.upper - again.value
-        if not shown <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
-            reasons.append(f"the plan is claimed to be optimal, but the proven gap is {shown:.6g}")
+        gap = again.upper - again.value
+        if not gap <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
+            reasons.append(f"the plan is claimed to be optimal, but the proven gap is {gap:.6g}")
     return replace(
         worth, recomputed_value=again.value, recomputed_upper=again.upper, reasons=tuple(reasons)
     )

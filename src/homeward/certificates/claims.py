@@ -1,7 +1,6 @@
 """The claims of a plan: its decision, and its numbers for every criterion and action.
 
-The planner's `Plan` is a `PlanClaims` that can also explain itself. A plan that is read from a file
-is only its claims.
+The planner's `Plan` is a `PlanClaims` with methods that explain it. A plan file has only claims.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CLAIM_TOLERANCE = 1e-7  # in units of a claim, how much a recomputed number may 
 
 
 class ActionEvidence(NamedTuple):
-    """The claims on taking one action now and following the plan afterwards.
+    """The claims about taking one action now and following the plan afterwards.
 
     Attributes
     ----------
@@ -51,13 +50,13 @@ class ActionEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CriterionClaims:
-    """The claims on one criterion; its kind is ``own`` if a user defined it."""
+    """The claims about one criterion; the kind ``own`` is a user-defined criterion."""
 
     name: str
     kind: Literal["return", "stay", "earn", "own"] = "return"
     level: float  # δ, or the total to earn
     bound: float  # lower bound on the probability or the earnings of the mixture
-    kept_bound: float  # the bound for the policies that start with the chosen action
+    kept_bound: float  # the bound of the policies that start with the chosen action
     multiplier: float  # λ: loss of exploration value per unit of `level`
     unit: float = 1.0  # 1 for a probability; else the range of possible earnings
     within: int | None = None  # largest number of steps of a return; None for any number
@@ -66,9 +65,9 @@ class CriterionClaims:
     return_policy: IntArray  # [S] action, −1 to give up or at home
     allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
     return_layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
-    return_since: IntArray | None = None  # [L] least number of steps left for each of them
+    return_since: IntArray | None = None  # [L] least number of steps left for each policy
     evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
-    corrected: float = np.nan  # the corrected bound, by which a plan is chosen; else `bound`
+    corrected: float = np.nan  # the bound by the correction, which chose the plan; NaN: `bound`
     kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
 
     def __post_init__(self) -> None:
@@ -82,7 +81,7 @@ class CriterionClaims:
         return self.return_policy[None] if unlimited else np.asarray(self.return_layers)
 
     def stages(self) -> Iterator[tuple[IntArray, int]]:
-        """Yield each policy [S] of a limited return and its number of steps, last steps first."""
+        """Yield each policy [S] of a limited return with its number of steps, from the last on."""
         assert self.within is not None
         assert self.return_since is not None
         changes = [h for h in self.return_since[1:].tolist() if 1 < h <= self.within]
@@ -95,7 +94,7 @@ class CriterionClaims:
 class PlanClaims:
     """The claims of a plan: one decision, its policies, and their claimed values and bounds."""
 
-    state: int  # the state that was planned in
+    state: int  # the current state
     action: int  # the chosen action
     status: Status  # whether the plan is optimal, infeasible, or not converged
     weights: FloatArray  # [J] probability of each outbound policy; one is drawn at the start

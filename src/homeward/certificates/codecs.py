@@ -1,6 +1,6 @@
 """Codecs, which encode beliefs and user-defined criteria as a JSON object and named arrays.
 
-What has no codec can't be stored. `register_codec` adds a codec.
+An object whose type has no codec can't be stored. `register_codec` adds a codec.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Codec(NamedTuple):
 
 
 def encode(value: object) -> tuple[str, Written]:
-    """Return the name of a codec and what it encoded; raise `InvalidInputError` without one."""
+    """Return the name of the codec of an object, and the encoded object.
+
+    Raise `InvalidInputError` if its type has no codec.
+    """
     for codec in _CODECS.values():
         if type(value) is codec.type:
             return codec.name, codec.encode(value)
@@ -43,7 +46,7 @@ def encode(value: object) -> tuple[str, Written]:
 
 
 def decode(name: str, what: str, values: Mapping[str, Any], arrays: Arrays) -> Any:
-    """Return the object that the codec `name` encoded; `what` describes it in messages."""
+    """Return the object that the codec `name` encoded; messages call the object `what`."""
     codec = _CODECS.get(name)
     if codec is None:
         raise InvalidFileError(
@@ -135,7 +138,10 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
 def _by_fields(
     name: str, cls: type, plain: Sequence[str], arrays: Sequence[str], newer: Sequence[str] = ()
 ) -> Codec:
-    """Return the codec of a belief by its constructor's keywords; old files lack the `newer`."""
+    """Return a codec that stores arguments of the constructor of `cls`, which are also attributes.
+
+    `plain` are arguments that JSON can hold, and `newer` are those of them that old files lack.
+    """
 
     def encode(belief: Any) -> Written:
         values = {key: getattr(belief, key) for key in (*plain, *newer)}

@@ -14,19 +14,19 @@ RETURN_DOUBT = 0.01  # largest probability that a limit of a `ReturnCount` is wr
 
 
 def lower_limit(hits: int, trials: int, doubt: float) -> float:
-    """Return Clopper and Pearson's one-sided lower limit p of a probability.
+    """Return Clopper and Pearson's one-sided lower limit of a probability.
 
-    If the probability is p, the chance of `hits` or more in `trials` is `doubt`.
+    If the probability equals this limit, `hits` or more in `trials` have probability `doubt`.
     """
     return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
 
 
 class ReturnCount:
-    """Number of worlds in which the explorer came home; limits have 99 % one-sided confidence."""
+    """Base class of counts of returns; `lower` and `upper` have 99 % one-sided confidence."""
 
     __slots__ = ()
-    home: int
-    worlds: int
+    home: int  # number of worlds in which the explorer came home
+    worlds: int  # number of all worlds
 
     @property
     def fraction(self) -> float:
@@ -47,7 +47,7 @@ class ReturnCount:
 def clopper_pearson(hits: int, trials: int, doubt: float) -> tuple[float, float]:
     """Return two-sided limits (low, high); each is wrong with probability at most doubt/2.
 
-    If the probability is `high`, the chance of `hits` or fewer in `trials` is doubt/2.
+    If the probability equals `high`, `hits` or fewer in `trials` have probability doubt/2.
     """
     high = float(betainccinv(hits + 1, trials - hits, doubt / 2.0)) if hits < trials else 1.0
     return lower_limit(hits, trials, doubt / 2.0), high

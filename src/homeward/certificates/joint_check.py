@@ -1,14 +1,18 @@
 """The joint probability that several moves all work, computed anew to check a plan's claims.
 
-On a finite belief worlds are counted. On a grid of independent levels every move that is not known
-is a table over the heights of its two squares, and squares are summed out one after the other, the
-least connected first. On terrain a forest of the riskiest moves is integrated with cubic splines,
-and the risks of the others are subtracted. Where heights are correlated, pairs of moves bound
-the risk that further moves add. Nothing here is shared with the planner.
+- On a finite belief, the weights of the worlds in which all moves work are added.
+- On a grid of independent levels, an uncertain move is a table over the heights of its two squares.
+  Squares are summed out one after the other, those with the fewest linked squares first.
+- On terrain with independent heights, the riskiest moves that form no cycle are integrated with
+  cubic splines. The risks of the other moves are subtracted.
+- On terrain with correlated heights, pairs of consecutive moves bound the risk of further moves.
 
-If every move always or never works, a policy follows one path. With A_k the event that its first k
-moves work and then the way home, and B_k that the next move works too, the probability of being
-home after a recall (which comes with probability 1 − γ before each step) is
+No code is shared with the planner.
+
+If every move always or never works, a policy follows one path. Let A_k be the event that the first
+k moves of this path and all moves of the way home from its end work. Let B_k be the event that A_k
+occurs and the next move of the path works too. A recall comes with probability 1 − γ before each
+step. The probability of being home after it is
 
     Σ_k (1 − γ) γᵏ Pr(A_k) + γᵏ⁺¹ (Pr(A_k) − Pr(B_k)).
 """
@@ -34,40 +38,43 @@ from homeward.models import Moves
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims
 
-MAX_ENTRIES = 2**20  # largest table of heights
-MIN_RISK = 1e-8  # risk of a move on terrain up to which it is subtracted instead of integrated
-INTEGRATION_ERROR = 5e-10  # largest error of an integral; it counts in favour of what is checked
-SURE = 2.0**-80  # an attempt tells nothing if its opposite is at most this likely
-MIN_WEIGHT = 1e-12  # a path is cut once γᵏ times its success probabilities is less
-MAX_DEVIATIONS = 9.0  # tails of normal distributions beyond this are left out
+MAX_ENTRIES = 2**20  # largest number of entries of a table over heights
+MIN_RISK = 1e-8  # on terrain, smaller risks of moves are subtracted instead of integrated
+INTEGRATION_ERROR = 5e-10  # largest error of an integral; added in favour of the checked claim
+MIN_SURPRISE = 2.0**-80  # an attempt is uninformative if its opposite outcome was less likely
+MIN_WEIGHT = 1e-12  # a path ends when γᵏ times the product of its success probabilities is less
+MAX_DEVIATIONS = 9.0  # tails of a normal distribution beyond this many deviations are ignored
 
 Edge = tuple[int, int]  # a state and an action
 
 
 def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
-    """Return bounds on Pr(all edges ever work), equal except on terrain; None if unknown."""
-    asked = set(edges)
+    """Return a lower and an upper bound on the probability that no edge always fails.
+
+    The two bounds are equal except on terrain. Return None if the probability can't be computed.
+    """
+    edges = set(edges)
+    if isinstance(belief, TerrainBelief):
+        return _terrain(belief, edges)
+    probability: float | None = None
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
-        found: float | None = fsum(
+        worlds = [world for world in belief.worlds if isinstance(world, Moves)]
+        probability = fsum(
             weight
-            for weight, world in zip(belief.weights, belief.worlds, strict=True)
-            if all(_ever(world, edge) for edge in asked)
+            for weight, world in zip(belief.weights, worlds, strict=True)
+            if all(world.success[edge] > 0.0 or world.dest[edge] == edge[0] for edge in edges)
         )
     elif isinstance(belief, HeightBelief):
-        found = _levels(belief, asked)
-    elif isinstance(belief, TerrainBelief):
-        return _terrain(belief, asked)
-    else:
-        return None
-    return None if found is None else (found, found)
+        probability = _levels(belief, edges)
+    return None if probability is None else (probability, probability)
 
 
 def added_risk(belief: Any, held: Iterable[Edge], new: Iterable[Edge]) -> float | None:
-    """Return a bound on the probability that `held` edges work and one of `new` never does.
+    """Return a bound on Pr(all edges in `held` work, but some edge in `new` always fails).
 
-    Each new edge counts with the probability that it never works, less the probability that neither
-    it nor the edge after it does, if that is held or was counted before. None if the belief does
-    not know how likely two edges work together.
+    The bound is a sum over the new edges of the probability that the edge always fails. If the next
+    edge on the way home is held or was counted before, the probability that both edges always fail
+    is subtracted. Return None for beliefs other than `CorrelatedTerrainBelief`.
     """
     if not isinstance(belief, CorrelatedTerrainBelief):
         return None
@@ -91,17 +98,21 @@ def added_risk(belief: Any, held: Iterable[Edge], new: Iterable[Edge]) -> float 
 def _both_fail(
     belief: CorrelatedTerrainBelief, cells: tuple[int, int, int], action: int, following: int
 ) -> float:
-    """Return the probability that two consecutive moves never work, by quadrature."""
+    """Return the probability that two consecutive moves always fail, by quadrature.
+
+    The moves lead from the first of three `cells` to the second by `action`, and on to the third by
+    the action `following`.
+    """
     rises = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
     places, where = np.unique(cells, return_inverse=True)
     matrix = rises @ belief.covariance(places)[np.ix_(where, where)] @ rises.T
-    size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) + belief.least_variance)
+    deviation = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) + belief.least_variance)
     mean = rises @ belief.height[list(cells)]
-    rho = min(1.0 - 1e-12, max(1e-12 - 1.0, float(matrix[0, 1] / size.prod())))
-    bounds = []
+    rho = min(1.0 - 1e-12, max(1e-12 - 1.0, float(matrix[0, 1] / deviation.prod())))
+    bounds = []  # standardised limits of each move: upwards and downwards
     for k, a in enumerate((action, following)):
         drop, rise = (float(limit) for limit in belief.limits_at(np.array(cells[k]), np.array(a)))
-        bounds.append(((rise - mean[k]) / size[k], (drop + mean[k]) / size[k]))
+        bounds.append(((rise - mean[k]) / deviation[k], (drop + mean[k]) / deviation[k]))
     total = 0.0
     for (i, h), (j, k) in product(enumerate(bounds[0]), enumerate(bounds[1])):
         r = rho if i == j else -rho  # both up or both down; one up and one down
@@ -113,12 +124,8 @@ def _both_fail(
     return total
 
 
-def _ever(world: Any, edge: Edge) -> bool:
-    return bool(world.success[edge] > 0.0 or world.dest[edge] == edge[0])
-
-
 def _levels(belief: HeightBelief, edges: set[Edge]) -> float | None:
-    """Return the probability by elimination; None if a table would be too large."""
+    """Return the probability that all `edges` work; None if a table would be too large."""
     dest, known = belief.mean().dest, belief.known
     prior = np.broadcast_to(belief.prior, (len(known), np.shape(belief.prior)[-1]))
     heights = np.arange(1, prior.shape[1] + 1)
@@ -161,9 +168,12 @@ def _levels(belief: HeightBelief, edges: set[Edge]) -> float | None:
 
 
 def _terrain(belief: TerrainBelief, edges: set[Edge]) -> tuple[float, float]:
-    """Return bounds by integrals over a forest of the riskiest pairs of cells."""
+    """Return a lower and an upper bound on the probability that all `edges` work.
+
+    The riskiest pairs of cells that form no cycle are integrated.
+    """
     dest, risks = belief.mean().dest, belief.blocked_probability()
-    windows: dict[Edge, list[float]] = {}  # a pair of cells: risk, least and most rise between them
+    windows: dict[Edge, list[float]] = {}  # for two cells: risk, least rise, greatest rise
     dependent, lost, total, most = _dependent(belief), 0.0, 0.0, 1.0
     for s, a in sorted(edges, key=lambda e: (min(e[0], int(dest[e])), e)):
         t, risk = int(dest[s, a]), float(risks[s, a])
@@ -198,13 +208,11 @@ def _terrain(belief: TerrainBelief, edges: set[Edge]) -> tuple[float, float]:
 
 
 def _dependent(belief: TerrainBelief) -> set[int]:
-    """Return the cells whose heights an attempted move tells something about."""
+    """Return the cells whose heights depend on the outcomes of attempted moves."""
     state, action = np.divmod(belief.attempts.pairs, belief.mean().actions)
     end = belief.mean().dest[state, action]
-    (drop, rise), mean = (
-        belief.ground.limits(state, action),
-        belief.height[end] - belief.height[state],
-    )
+    drop, rise = belief.ground.limits(state, action)
+    mean = belief.height[end] - belief.height[state]
     deviation = np.sqrt(belief.variance[state] + belief.variance[end])
     fails = ndtr((mean - rise) / deviation) + ndtr((-drop - mean) / deviation)
     works = np.where(
@@ -212,16 +220,17 @@ def _dependent(belief: TerrainBelief) -> set[int]:
         ndtr((rise - mean) / deviation) - ndtr((-drop - mean) / deviation),
         ndtr((mean + drop) / deviation) - ndtr((mean - rise) / deviation),
     )
-    told = np.where(belief.attempts.worked, fails, works) > SURE
-    return {*state[told].tolist(), *end[told].tolist()}
+    informative = np.where(belief.attempts.worked, fails, works) > MIN_SURPRISE
+    return {*state[informative].tolist(), *end[informative].tolist()}
 
 
 def _integral(
     mean: FloatArray, deviation: FloatArray, tree: Any, cell: int, parent: int | None
 ) -> CubicSpline:
-    """Return the density of a height times the probability that the moves in its subtree work.
+    """Return the density of a cell's height times the probability that its subtree's moves work.
 
-    Grid points are dense where the density of a child changes fast.
+    Both are functions of the height. Grid points are dense where the density of a child changes
+    fast.
     """
     below = {
         other: (_integral(mean, deviation, tree, other, cell).antiderivative(), window)
@@ -253,40 +262,33 @@ def path_total(
     discount: float,
     exits: BoolArray | None,
 ) -> float:
-    """Return a lower bound on the total of `worth` [S, A] at recall under a policy [S].
+    """Return a lower bound on E[`worth` [S, A] of the action at the recall; 0 if not home].
 
-    The way home is included only for a return criterion. Actions in `exits` [S, A] end the sum.
+    The explorer follows `policy` [S] from `state`. Only a return criterion requires the way home.
+    An action in `exits` [S, A] ends the sum.
     """
     model, risk = belief.mean(), belief.blocked_probability()
     path: list[int] = []
-    power, likely, total = 1.0, 1.0, 0.0
+    power, likely, total = 1.0, 1.0, 0.0  # γᵏ, the probability of the path, and the sum so far
 
-    def chance(s: int, *more: Edge) -> tuple[float, float] | None:
-        """Return bounds on the probability of A_k, or of B_k with the next edge as `more`."""
+    def bounds(s: int, *more: Edge) -> tuple[float, float]:
+        """Return bounds on Pr(A_k), or on Pr(B_k) if `more` is the next edge of the path."""
         back = _way_home(model.dest, criterion, s)
         if back is None:
             return 0.0, 0.0
-        return together(belief, [*((p, int(policy[p])) for p in path), *back, *more])
+        edges = [*((p, int(policy[p])) for p in path), *back, *more]
+        union = max(0.0, 1.0 - float(sum(risk[edge] for edge in set(edges))))
+        return together(belief, edges) or (union, math.inf)
 
-    def least(s: int) -> float:
-        """Return a lower bound on the probability of A_k: by the union bound if need be."""
-        found = chance(s)
-        if found is not None:
-            return float(found[0])
-        back = _way_home(model.dest, criterion, s) or []
-        used = {*((p, int(policy[p])) for p in path), *back}
-        return max(0.0, 1.0 - float(sum(risk[edge] for edge in used)))
-
+    s = state
     while power * likely >= MIN_WEIGHT:
-        here = path[-1] if path else None
-        s = state if here is None else int(model.dest[here, policy[here]])
         if s in path:
-            round_ = path[path.index(s) :]
-            for i, place in enumerate(round_):
-                share = (1.0 - discount) * discount**i / (1.0 - discount ** len(round_))
-                total += power * share * float(worth[place, policy[place]]) * least(place)
+            cycle = path[path.index(s) :]
+            for i, place in enumerate(cycle):
+                share = (1.0 - discount) * discount**i / (1.0 - discount ** len(cycle))
+                total += power * share * float(worth[place, policy[place]]) * bounds(place)[0]
             break
-        edge, now = (s, int(policy[s])), least(s)
+        edge, now = (s, int(policy[s])), float(bounds(s)[0])
         paid = power * float(worth[edge]) * now
         if exits is not None and exits[edge]:
             total += (1.0 - discount) * paid
@@ -294,11 +296,11 @@ def path_total(
         if model.dest[edge] == s or model.success[edge] <= 0.0:
             total += paid
             break
-        on = chance(s, edge)
-        stays = max(0.0, now - (now if on is None else on[1]))
+        stays = max(0.0, now - bounds(s, edge)[1])
         total += (1.0 - discount) * paid + discount * power * float(worth[edge]) * stays
         path.append(s)
         power, likely = power * discount, likely * float(model.success[edge])
+        s = int(model.dest[edge])
     return total
 
 
@@ -307,17 +309,17 @@ def _way_home(dest: IntArray, criterion: CriterionClaims, state: int) -> list[Ed
     if criterion.kind != "return":
         return []
     homes: set[int] = set(criterion.home.tolist())
-    found: list[Edge] = []
+    way: list[Edge] = []
     steps = len(dest) if criterion.within is None else criterion.within
     for left in range(steps, -1, -1):
         if state in homes:
-            return found
+            return way
         layer = 0
         if criterion.within is not None and criterion.return_since is not None:
             layer = max(0, int(np.searchsorted(criterion.return_since, left, side="right")) - 1)
         action = int(criterion.return_policies[layer, state])
         if action < 0 or left == 0:
             return None
-        found.append((state, action))
+        way.append((state, action))
         state = int(dest[state, action])
     return None

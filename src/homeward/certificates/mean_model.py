@@ -1,13 +1,14 @@
 r"""The mean model of a belief and its corrections, recomputed from the belief's definition.
 
-This module calls no solver, and not the belief's own `mean` or `correction`. It computes both from
-the numbers that define the belief, by the formulas of ``docs/theory.md``. With
-f(P) = (1 − γ)/(1 − γ + γP), the corrections are:
+This module calls no solver, and neither `mean` nor `correction` of the belief. It computes both
+from the numbers that define the belief, by the formulas of ``docs/theory.md``:
 
-- general: Σ_t E[min(0, P[t] − p[t])], for any model;
-- on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
-  −p·Pr(P = 0) for returning, −E[|P − p| f(P)] for exploring, and half of the latter for staying
-  inside a set. If in each world every move always or never works, staying has −(1 − γ)p(1 − p).
+- The general correction of any model is Σ_t E[min(0, P[t] − p[t])], where P[t] is the probability
+  of the next state t in a world, and p[t] its mean.
+- On a move-or-stay graph, P is the probability that a move works in a world, p its mean, and
+  f(P) = (1 − γ)/(1 − γ + γP). The correction is −p·Pr(P = 0) for returning, −E[|P − p| f(P)] for
+  exploring, and half of the latter for staying inside a set. If every move always or never works
+  in each world, the correction for staying is −(1 − γ)p(1 − p).
 
 An entry of a Dirichlet row is X ~ Beta(a, b) with mean μ, and
 E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is the regularised
@@ -59,22 +60,22 @@ class UncertainGraph:
         return np.where(self.dest != np.arange(len(self.dest))[:, None], total, 0.0)
 
     def returning(self) -> FloatArray:
-        """Return −p·Pr(P = 0) [S, A]."""
+        """Return the correction [S, A] of returning: −p·Pr(P = 0)."""
         return -self.success * self.expect(lambda works: np.equal(works, 0.0))
 
     def exploring(self, discount: float) -> FloatArray:
-        """Return −E[|P − p| f(P)] [S, A]."""
-        return self._held(np.abs, discount)
+        """Return the correction [S, A] of exploring: −E[|P − p| f(P)]."""
+        return self._weighted(np.abs, discount)
 
     def staying(self, discount: float) -> FloatArray:
         """Return the correction [S, A] of staying inside a set; see the top of this module."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
         if between.any():
             return 0.5 * self.exploring(discount)
-        return self._held(lambda excess: np.maximum(excess, 0.0), discount)
+        return self._weighted(lambda excess: np.maximum(excess, 0.0), discount)
 
-    def _held(self, part: Callable[[Any], Any], discount: float) -> FloatArray:
-        """Return −E[part(P − p) f(P)] [S, A]."""
+    def _weighted(self, part: Callable[[Any], Any], discount: float) -> FloatArray:
+        """Return −E[part(P − p) f(P)] [S, A]; the top of this module defines P, p and f."""
         stop = 1.0 - discount
         return -self.expect(
             lambda works: part(works - self.success) * (stop / (stop + discount * works))
@@ -88,7 +89,7 @@ class MeanModel:
     rows: csr_array  # [S·A, S] mean probabilities of the next state
     ending: FloatArray  # [S·A] mean probability that the process ends
     reward: FloatArray  # [S, A] mean reward; −inf if an action can't be chosen
-    general: FloatArray  # [S, A] Theorem 2's σ
+    general: FloatArray  # [S, A] the general correction σ (the paper's Theorem 2)
     graph: UncertainGraph | None  # the graph if the worlds are move-or-stay; else None
     paid: tuple[float, float]  # the least and the greatest reward of any world
 
@@ -98,8 +99,8 @@ class MeanModel:
         states, actions = self.reward.shape
         return int(states), int(actions)
 
-    def among(self, states: IntArray) -> MeanModel:
-        """Return the model restricted to `states` [n], in this order; no action may leave these."""
+    def restricted(self, states: IntArray) -> MeanModel:
+        """Return the model of only `states` [n], in this order; no action may leave them."""
         actions = self.shape[1]
         at = (states[:, None] * actions + np.arange(actions)).ravel()
         rows, reward, general = self.rows[at][:, states], self.reward[states], self.general[states]
@@ -126,7 +127,7 @@ def mean_model(belief: Belief) -> MeanModel:
 def _of_graph(
     dest: IntArray, success: FloatArray, support: Support, reward: FloatArray, paid: Any
 ) -> MeanModel:
-    """Return the mean model of a move-or-stay graph."""
+    """Return the mean model of a move-or-stay graph with mean success probabilities [S, A]."""
     graph = UncertainGraph(dest, success, support)
     general = -graph.expect(lambda works: np.abs(works - success))
     pairs, here = np.arange(dest.size), np.repeat(np.arange(len(dest)), dest.shape[1])

@@ -1,9 +1,9 @@
 """Certificates of plans with user-defined criteria.
 
-Such a criterion defines its value in one world (`OwnCriterion.value`). Over the worlds of a
-`FiniteBelief` the values are averaged exactly; for other beliefs, worlds are drawn. The other
-criteria of the plan are checked as usual. The exploration value is not: its upper bound depends on
-requirements that only the criterion itself can make.
+A user-defined criterion has a value in each world (`OwnCriterion.value`). For a `FiniteBelief`, the
+exact value is the weighted mean over its worlds. For other beliefs, worlds are drawn. The other
+criteria of the plan are checked as usual. The exploration value is not checked, because its upper
+bound depends on requirements that only the user-defined criterion can compute.
 """
 
 from __future__ import annotations
@@ -19,15 +19,21 @@ from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.certificates.confidence import bernstein
 from homeward.certificates.sampling import SampledEstimate
-from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
+from homeward.certificates.verdicts import (
+    Certificate,
+    ValueVerdict,
+    judged,
+    refutations,
+    unjudged,
+)
 from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from homeward.certificates.stored_plan import Part, StoredPlan
     from homeward.safety import OwnCriterion
 
-MAX_OWN_WORLDS = 2000  # most drawn worlds in which a user's criterion is evaluated
-VALUE_TOLERANCE = 1e-7  # largest error of a value, as a fraction of the unit of its criterion
+MAX_OWN_WORLDS = 2000  # most drawn worlds in which a user-defined criterion is evaluated
+VALUE_TOLERANCE = 1e-7  # largest error of a value, in units of its criterion
 NOTE = "not checked: the exploration value, as the plan has criteria of its user's own"
 
 
@@ -38,9 +44,10 @@ def certify_with_own(
     confidence: float,
     seed: int,
 ) -> Certificate:
-    """Return a verdict on every claim; `certify_known` checks the claims of the other criteria.
+    """Return the certificate of a plan that has user-defined criteria.
 
-    With probability at least `confidence`, all intervals from drawn worlds hold.
+    `certify_known` checks the plan with only the other criteria. With probability at least
+    `confidence`, all intervals from drawn worlds hold together.
     """
     plan = stored.plan
     if plan.steps is not None or plan.afterwards is not None:
@@ -53,42 +60,28 @@ def certify_with_own(
     base = Certificate((), worth, confidence, 0, seed, 0.0)
     if known is not None:
         base = replace(certify_known(known), worth=worth, said=())
-    found = {(verdict.part, verdict.criterion): verdict for verdict in base.verdicts}
+    others = {(verdict.part, verdict.criterion): verdict for verdict in base.verdicts}
     doubt = (1.0 - confidence) / (len(stored.parts) * len(plan.criteria))
     verdicts = []
     for part in stored.parts:
         for k, criterion in enumerate(plan.criteria):
             own = stored.own[k]
             if own is None:
-                verdicts.append(found[part.name, criterion.name])
+                verdicts.append(others[part.name, criterion.name])
                 continue
-            exact, sampled = _value(stored, own, part, min(episodes, MAX_OWN_WORLDS), doubt, seed)
-            verdict = ClaimVerdict(
-                criterion.name,
-                criterion.kind,
-                part.name,
-                criterion.level,
-                part.claims[k],
-                criterion.unit,
-                exact,
-                sampled,
-                corrected=plan.correction != "naive",
-            )
-            least = verdict.claimed - VALUE_TOLERANCE * criterion.unit
-            against = {}
-            if exact is not None and exact < least:
-                against["exact"] = f"the exact value is {exact:.6g}"
-            if sampled is not None and sampled.high < least:
-                against["sampling"] = f"by sampling, the value is at most {sampled.high:.6g}"
-            reasons, methods = tuple(against.values()), tuple(against)
-            verdicts.append(replace(verdict, reasons=reasons, refuted_by=methods))
+            values = _value(stored, own, part, min(episodes, MAX_OWN_WORLDS), doubt, seed)
+            verdict = unjudged(plan, part, k, criterion.unit, *values)
+            verdicts.append(judged(verdict, [*refutations(verdict, VALUE_TOLERANCE)]))
     return replace(base, verdicts=tuple(verdicts), notes=(*base.notes, NOTE))
 
 
 def _value(
     stored: StoredPlan, own: OwnCriterion, part: Part, count: int, doubt: float, seed: int
 ) -> tuple[float | None, SampledEstimate | None]:
-    """Return the exact value of a mixture, or its estimate in `count` drawn worlds."""
+    """Return the value of a criterion under a mixture: (exact, None) or (None, estimate).
+
+    The estimate uses `count` drawn worlds; its interval is wrong with probability ≤ `doubt`.
+    """
     plan, belief = stored.plan, stored.belief
 
     def value(world: Any) -> float:

@@ -33,24 +33,24 @@ OPERATIONS = 16  # floating-point operations per action value, besides one per n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Total:
-    """A reward on the mean model. Its total is a criterion's bound or an exploration value.
+    """A reward on the mean model, whose total is an exploration value or belongs to a criterion.
 
-    For a criterion, a total x in [0, 1] means least + unit·x, a probability or earnings.
+    A criterion's total x in [0, 1] stands for the probability or the earnings least + unit·x.
     """
 
     reward: FloatArray  # [S, A] reward of each step
-    leaving: FloatArray | None = None  # [S, A] or [n, S, A] total from an exit on
+    leaving: FloatArray | None = None  # [S, A] or [n, S, A] total from an action in `exits` on
     final: FloatArray | float = 0.0  # [S] final reward at a fixed recall
     least: float = 0.0
     unit: float = 1.0
-    level: float = 0.0
+    level: float = 0.0  # the required total
 
     def bound(self, total: float) -> float:
-        """Return the criterion's bound for a total: least + unit·total, total clipped to [0, 1]."""
+        """Return the probability or earnings of a total, which is clipped to [0, 1]."""
         return self.least + self.unit * min(1.0, max(0.0, total))
 
-    def among(self, states: IntArray) -> Total:
-        """Return the total restricted to `states` [n]."""
+    def restricted(self, states: IntArray) -> Total:
+        """Return the same reward on only `states` [n]."""
         leaving = None if self.leaving is None else self.leaving[states]
         final = self.final if isinstance(self.final, float) else self.final[states]
         return replace(self, reward=self.reward[states], leaving=leaving, final=final)
@@ -67,19 +67,23 @@ def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
     return found
 
 
-def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
-    """Return v [n] or [n, K] with ``v = gain + discount·among·v``.
+def solve(rows: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
+    """Return v [n] or [n, K] with ``v = gain + discount·rows·v``.
 
-    The sum of a row of `among` [n, n] and of `leaving` [n] is 1.
+    `rows` [n, n] are the transition probabilities between n states. `leaving` [n] is the rest of
+    each row: the probability of leaving these states.
     """
-    others = among - diags_array(among.diagonal())
+    others = rows - diags_array(rows.diagonal())
     away = np.asarray(others.sum(axis=1)) + leaving
     system = diags_array((1.0 - discount) + discount * away) - discount * others
     return np.asarray(splu(system.tocsc()).solve(gain), np.float64)
 
 
 class PolicyEvaluator:
-    """Evaluates and optimises policies on the mean model; `exits` [S, A] leave a set for ever."""
+    """Evaluates and optimises policies on the mean model.
+
+    Actions in `exits` [S, A] leave the set of a `StayInside` criterion for the rest of the plan.
+    """
 
     def __init__(
         self, world: MeanModel, discount: float, steps: int | None, exits: BoolArray | None
@@ -102,7 +106,10 @@ class PolicyEvaluator:
         return np.asarray(np.tensordot(weights, np.array(found), axes=1), np.float64)
 
     def left_for(self, reward: FloatArray, after: FloatArray | None) -> FloatArray:
-        """Return the total from an exit on, [S, A] or [n, S, A] by step: reward, then `after`."""
+        """Return the total [S, A], or [n, S, A] by step, of an exit and all later steps.
+
+        `after` has the values after the exit; None counts only the reward of the exit.
+        """
         if after is None:
             return reward
         if self.steps is None:
@@ -148,7 +155,7 @@ class PolicyEvaluator:
         return values, max(0.0, float(left.max())) * self.span + rounding * size
 
     def _ahead(self, total: Total, values: FloatArray, step: int = 0) -> FloatArray:
-        """Return the value [S, A] of each action at a `step`; `values` [S] are those after it."""
+        """Return the value [S, A] of each action at a `step`, given the `values` [S] after it."""
         ahead = self.discount * (self.world.rows @ values).reshape(total.reward.shape)
         onward = np.asarray(total.reward + ahead, np.float64)
         if total.leaving is None:
@@ -157,14 +164,17 @@ class PolicyEvaluator:
         return np.where(self.exits, leaving, onward)
 
     def _backward(self, total: Total, policy: IntArray | None) -> FloatArray:
-        """Return the values [n + 1, S] of a policy [n, S], or the best ones, at a fixed recall."""
+        """Return the values [n + 1, S] by step at a fixed recall after n steps.
+
+        They are those of `policy` [n, S]; None means the best policy.
+        """
         assert self.steps is not None
         each = np.arange(self.world.shape[0])
-        found = [total.final + np.zeros(len(each))]
+        values = [total.final + np.zeros(len(each))]
         for t in range(self.steps - 1, -1, -1):
-            q = self._ahead(total, found[-1], t)
-            found.append(q.max(axis=1) if policy is None else q[each, policy[t]])
-        return np.array(found[::-1])
+            q = self._ahead(total, values[-1], t)
+            values.append(q.max(axis=1) if policy is None else q[each, policy[t]])
+        return np.array(values[::-1])
 
     def _values(self, total: Total, policy: IntArray) -> FloatArray:
         """Return the values of a policy: [S], or [n + 1, S] by step if the recall is fixed."""

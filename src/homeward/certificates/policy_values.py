@@ -79,7 +79,10 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
 def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
-    """Return E[way_home[state at recall]] [S] under `policy` [S]; Pr(recall) is 1 − γ per step."""
+    """Return the mean [S], over the start state, of `way_home` [S] in the state at the recall.
+
+    `policy` [S] is followed; the recall comes with probability 1 − γ before each step.
+    """
     gain = np.repeat((1.0 - discount) * way_home[:, None], transitions.shape[1], axis=1)
     return exact_total(transitions, gain, policy, discount)
 
@@ -116,7 +119,10 @@ def exact_total(
 
 
 def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray:
-    """Return the probability [S] that a criterion's return policy reaches home within its limit."""
+    """Return the probability [S] that a criterion's return policy reaches home in one world.
+
+    If the criterion limits the steps of a return, they count.
+    """
     home = criterion.home
     if criterion.within is None:
         return exact_return(transitions, criterion.return_policy, home)
@@ -133,8 +139,8 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
 def _repeat(walk: FloatArray, value: FloatArray, steps: int) -> FloatArray:
     """Return ``walkⁿ·value`` [S] for n = `steps`: step by step if n is small, else by squaring.
 
-    For squaring, an additional state gets the missing probability of each row; rows are then
-    normalised, so that rounding errors do not accumulate.
+    Squaring adds a state that gets the missing probability of each row. After each squaring the
+    rows are normalised, so that rounding errors do not accumulate.
     """
     if steps <= MAX_SINGLE_STEPS:
         for _ in range(steps):
@@ -205,10 +211,10 @@ def play_out(
     discount: float,
     rng: np.random.Generator,
 ) -> bool:
-    """Simulate one episode and return whether it reaches `home` [n].
+    """Simulate one episode from state `start`, and return whether it reaches `home` [n].
 
     The episode follows `outbound` [S] until the recall and then `back` [S]. It fails if the process
-    ends, or in a state from which `back` can't reach home.
+    ends, or if it reaches a state from which `back` can't reach home.
     """
     cumulative = transitions.cumsum(axis=2)
     hopeful = can_return(transitions, back, home)
@@ -216,6 +222,7 @@ def play_out(
     at_home[home] = True
 
     def act(state: int, action: int) -> int | None:
+        """Return a random next state; None if the process ends."""
         row = cumulative[state, action]
         draw = rng.random()
         return int(np.searchsorted(row, draw, side="right")) if draw < row[-1] else None
@@ -250,8 +257,8 @@ def enumerated_values(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
     """
     belief, plan = stored.belief, stored.plan
     assert isinstance(belief, FiniteBelief)
-    found = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
-    ways = (stored.exits, plan.afterwards)
+    total = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
+    leaving = (stored.exits, plan.afterwards)
     for chance, world in zip(belief.weights / belief.weights.sum(), belief.worlds, strict=True):
         if chance == 0.0:
             continue
@@ -264,6 +271,6 @@ def enumerated_values(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
             way = exact_way(rows, criterion) if criterion.kind == "return" else None
             for part in stored.parts:
                 for weight, policy in zip(part.weights, part.outbound, strict=True):
-                    value = exact_value(rows, paid, criterion, policy, plan.discount, *ways, way)
-                    found[part.name][k] += chance * weight * value[plan.state]
-    return {name: tuple(float(v) for v in values) for name, values in found.items()}
+                    value = exact_value(rows, paid, criterion, policy, plan.discount, *leaving, way)
+                    total[part.name][k] += chance * weight * value[plan.state]
+    return {name: tuple(values.tolist()) for name, values in total.items()}

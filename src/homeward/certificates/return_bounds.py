@@ -34,7 +34,7 @@ MIN_MOVE_PROBABILITY = 1e-250  # the best return policy uses no less likely move
 def return_bounds(
     world: MeanModel, correction: str, criterion: CriterionClaims
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bound [S] of the stored return policy, and the largest bound of any policy."""
+    """Return the bound [S] of the stored return policy, and the largest bound [S] of any policy."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)
@@ -53,7 +53,10 @@ def return_bounds(
 def _follow(
     world: MeanModel, sigma: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bound [S] of a return policy [S], and its expected moves [S] without retries."""
+    """Return the bound [S] of a return policy [S], and its expected number of moves [S].
+
+    Attempts that leave the state unchanged do not count as moves.
+    """
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
     edges, away = rows_of(world.rows), _away(world)
@@ -126,7 +129,7 @@ def _within(
     at_home: BoolArray,
     at_once: bool,
 ) -> tuple[FloatArray, int]:
-    """Return the lower bound [S] of a limited return, and the number of layers computed.
+    """Return the lower bound [S] of a return within a number of steps, and the steps computed.
 
     Each stage is a pair: a policy [S], or None for the best actions, and its number of steps.
     """

@@ -1,15 +1,16 @@
 """Audit of a run whose risk was estimated in drawn worlds.
 
-Before and after each step a run holds a return policy. In one world, a step lowers the probability
-of coming home by d = W_before(s) − Σ_t P[s, a, t] W_after(t), and c = E[d] over the belief is the
-risk that the step had to spend. The referee draws worlds of its own for every step, and evaluates
-the recorded policies by elimination, in code of its own. Let D = Σ d and V = Σ d² over all worlds
-of all steps. By the inequality of ``docs/theory.md``, section 16, with 0 as every guess,
+Before and after each step a run holds a return policy. W_before(s) and W_after(s) are the
+probabilities of coming home from state s by these policies in one world. In this world, a step by
+action a lowers the probability of coming home by d = W_before(s) − Σ_t P[s, a, t] W_after(t). The
+risk that the step has to spend is c = E[d] over the belief. For every step, the audit draws worlds
+of its own and evaluates the recorded policies by elimination. Let D = Σ d and V = Σ d² over all
+worlds of all steps. By the inequality of ``docs/theory.md``, section 16, with 0 as every guess,
 
     Pr(D − Σ c > (ln(1/α) + ψ(λ) V) / λ) ≤ α,      ψ(λ) = −ln(1 − λ) − λ.
 
-So Σ c is at least D less the right-hand side, with confidence 1 − α. A run that has spent less than
-that is refuted. The audit can't confirm an estimate; it says how much the run spent in its worlds.
+So Σ c is at least D − (ln(1/α) + ψ(λ) V) / λ with confidence 1 − α. A run that has spent less is
+refuted. The audit can't confirm an estimate; it reports the risk that the run spent in its worlds.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from homeward.certificates.verdicts import HomeVerdict
 from homeward.solvers import GIVE_UP
 
 WORLDS = 500  # number of worlds that the referee draws for each step
-DOUBT = 1e-3  # largest probability that a run with correct estimates is refuted
-RATE = 0.5  # λ
+DOUBT = 1e-3  # α: largest probability that a run with correct estimates is refuted
+RATE = 0.5  # λ of the inequality
 SEED = 20_000  # seed of the referee's worlds
 
 
 def audit_sampled(
     claims: Sequence[HomeClaim], steps: Iterable[tuple[Any, Belief]]
 ) -> tuple[HomeVerdict, ...]:
-    """Return one verdict per home; a step is its record and the belief before it."""
+    """Return one verdict per home; a step is a pair of its record and the belief before it."""
     rng, records = np.random.default_rng(SEED), 0
     ways: list[IntArray | None] = [None] * len(claims)
     total, squares, kept = np.zeros((3, len(claims)))
@@ -99,7 +100,10 @@ def _rows(belief: Any, rng: np.random.Generator) -> FloatArray:
 
 
 def _returning(rows: FloatArray, policy: IntArray, claim: HomeClaim) -> FloatArray:
-    """Return the probability [n, S] of coming home by a policy, without subtractions."""
+    """Return the probability [n, S] of coming home by a policy [S] in each of n worlds.
+
+    States are eliminated without subtractions, so that no digits are lost.
+    """
     states = len(policy)
     walk = rows[:, np.arange(states), np.maximum(policy, 0)].copy()  # [n, S, S + 1]
     walk[:, policy == GIVE_UP] = 0.0

@@ -1,22 +1,22 @@
 r"""Monte Carlo check of a plan: episodes in worlds drawn from the belief, and intervals.
 
-One episode: draw a world; draw one of the mixture's policies; follow it until the recall, which
-comes before each step with probability 1 − γ, or at the fixed step; then, for each criterion, start
-from the state at the recall and follow its return policy. Each episode has its own world, so
-episodes are independent and counts are binomial.
+In one episode, a world and one of the mixture's policies are drawn. The policy is followed until
+the recall, which comes before each step with probability 1 − γ, or at the fixed step. Then, for
+each criterion, its return policy is followed from the state at the recall. Each episode has its own
+world, so episodes are independent and counts are binomial.
 
-- *Return*: an episode is a hit if it reaches home, within the limit if there is one. If the policy
-  gives up or the process ends, it is not. A walk stops if the return policy can't reach home from
-  its state in the drawn world, by exact reachability.
+- *Return*: an episode is a hit if it reaches home, within the limit of steps if there is one. An
+  episode is no hit if the policy gives up, if the process ends, or in a state from which the return
+  policy can't reach home in the drawn world.
 - *Stay*: an episode is a hit if every action before the recall was in the set and the process did
   not end.
 - *Earn*: at a fixed recall, the value of an episode is the sum of rewards. Otherwise it is
   R/(1 − γ), with R the reward of the action at the recall. Its mean is Σ γᵗ E[R_t], and it is
   bounded, unlike the sum of rewards until the recall.
 
-Walks of more than `MAX_STEPS` steps are cut, so their outcome is unknown. The upper limit counts a
-cut episode for the claim, the lower limit against it. So a cut episode can neither refute a true
-claim nor confirm a false one.
+Walks of more than `MAX_STEPS` steps are cut, so their outcome is unknown. The upper limit of the
+interval counts a cut episode as the best outcome, the lower limit as the worst. So a cut episode
+can neither refute a true claim nor confirm a false one.
 
 Episodes are simulated in chunks. The random numbers of a chunk depend only on the seed and the
 chunk's number, so the result is the same for any number of processes.
@@ -70,17 +70,20 @@ POOL_START_SECONDS = 6.0  # processes are started if they save more than this
 
 @dataclass(frozen=True, slots=True)
 class SampledEstimate:
-    """The estimate and the confidence interval of one claim."""
+    """The estimated value of one claim and its confidence interval from `low` to `high`."""
 
     estimate: float
     low: float
     high: float
-    episodes: int
+    episodes: int  # number of simulated episodes
     cut: int  # number of episodes that were cut
 
 
 class Sampler:
-    """Simulates episodes of one plan, with writable copies of arrays: one type for kernels."""
+    """Simulates episodes of one plan.
+
+    All arrays are copied, so that kernels are compiled for writable arrays only.
+    """
 
     def __init__(self, stored: StoredPlan, limit: int = MAX_STEPS) -> None:
         plan, shape = stored.plan, stored.bonus.shape
@@ -109,18 +112,18 @@ class Sampler:
         self._rows: tuple[IntArray, IntArray] | None = None
 
     def chunk(self, seed: int, number: int, episodes: int) -> FloatArray:
-        """Return the tally [6, P, K] of chunk `number`, which depends only on the arguments."""
+        """Return the tally [6, P, K] of chunk `number`; equal arguments give equal tallies."""
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
         plan = self.stored.plan
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))
         counted = 1.0 if self.fixed else plan.expected_steps
         for world, count in self._worlds(rng, episodes):
-            rows, paid = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
-            for i, k in enumerate(self.earns):  # the rewards of each earning criterion
+            rows, rewards = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
+            for i, k in enumerate(self.earns):
                 given = self.stored.rewards[k]
-                rewards = world.reward if given is None else given
-                paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
-            hope = [
+                reward = world.reward if given is None else given
+                rewards[i] = np.where(np.isfinite(world.reward), reward, 0.0)
+            hopeful = [  # masks [S] of states from which each return policy can reach home
                 at_home if within else can_reach(rows, self.actions, policies[0], at_home)
                 for _, (at_home, policies, _, within) in self.returns
             ]
@@ -128,7 +131,7 @@ class Sampler:
                 recall = plan.state, plan.discount, self.fixed, self.limit
                 leaving = self.afterwards, self.exits
                 ends, stayed, earned = walk_out(
-                    rng, rows, *recall, mixture, *leaving, self.allowed, paid, count
+                    rng, rows, *recall, mixture, *leaving, self.allowed, rewards, count
                 )
                 long = ends < ENDED
                 tally[CUT, p, [*self.stays, *self.earns]] += np.count_nonzero(long)
@@ -139,10 +142,10 @@ class Sampler:
                         got = np.where(long, extreme, earned[i] * counted)
                         tally[TOTAL, p, k][side] += got.sum()
                         tally[SQUARES, p, k][side] += (got * got).sum()
-                for (k, way), hopeful in zip(self.returns, hope, strict=True):
-                    came = walk_back(rng, rows, self.actions, ends, *way, hopeful, self.limit)
-                    tally[HITS, p, k] += np.count_nonzero(came == HOME)
-                    tally[CUT, p, k] += np.count_nonzero(came == LONG)
+                for (k, way), mask in zip(self.returns, hopeful, strict=True):
+                    outcomes = walk_back(rng, rows, self.actions, ends, *way, mask, self.limit)
+                    tally[HITS, p, k] += np.count_nonzero(outcomes == HOME)
+                    tally[CUT, p, k] += np.count_nonzero(outcomes == LONG)
         return tally
 
     def _worlds(self, rng: np.random.Generator, episodes: int) -> Iterator[tuple[Model, int]]:
@@ -157,7 +160,7 @@ class Sampler:
                 yield world, int(count)
 
     def _rows_of(self, world: Model) -> Rows:
-        """Return the sparse rows of a world; for `Moves`, the indices are computed only once."""
+        """Return the sparse rows of a world; worlds with the same `dest` share their indices."""
         if not isinstance(world, Moves):
             return rows_of(world.transitions)
         if self._rows is None or self._dest is not world.dest:
@@ -168,7 +171,10 @@ class Sampler:
         return *self._rows, np.stack([go, 1.0 - go], axis=1).ravel()
 
     def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> SampledEstimate:
-        """Return the interval of criterion k from its tally [6]; it is wrong with Pr ≤ `doubt`."""
+        """Return the estimate of criterion k from its tally [6].
+
+        Its interval is wrong with probability at most `doubt`.
+        """
         hits, cut = int(tally[HITS]), int(tally[CUT])
         if k not in self.ranges:
             low, _ = clopper_pearson(hits, episodes, doubt)
@@ -176,18 +182,18 @@ class Sampler:
             return SampledEstimate((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
         least, most = self.ranges[k]
         means = tally[TOTAL] / episodes
-        found = [float(means.mean())]
+        numbers = [float(means.mean())]
         for side, sign in ((0, -1.0), (1, 1.0)):
             spread = tally[SQUARES][side] - episodes * means[side] ** 2
             variance = max(0.0, float(spread)) / max(1, episodes - 1)
-            off = bernstein(variance, episodes, most - least, doubt)
-            found.append(float(means[side]) + sign * off)
-        estimate, low, high = (min(most, max(least, value)) for value in found)
+            half_width = bernstein(variance, episodes, most - least, doubt)
+            numbers.append(float(means[side]) + sign * half_width)
+        estimate, low, high = (min(most, max(least, value)) for value in numbers)
         return SampledEstimate(estimate, low, high, episodes, cut)
 
 
 def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray, int]:
-    """Return arguments of `walk_back`: home [S], policies [L, S], since [L], and the limit or 0."""
+    """Return four arguments of `walk_back`: `at_home`, `policies`, `since` and `within`."""
     at_home = np.zeros(len(criterion.return_policy), dtype=bool)
     at_home[criterion.home] = True
     policies, within = criterion.return_policies.astype(np.int64), criterion.within
@@ -197,7 +203,7 @@ def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray
 
 
 def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
-    """Return the least and the greatest possible earnings until the recall, in any world."""
+    """Return the least and the greatest possible earnings of criterion k in any world."""
     low, high = _rewards_range(stored, k)
     if not isinstance(stored.belief.mean(), Moves):  # after the process ends, the reward is 0
         low, high = min(low, 0.0), max(high, 0.0)
@@ -207,7 +213,7 @@ def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
 def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
     """Return the unit of a claim on criterion k: 1 for a probability, else the range of earnings.
 
-    Rewards in states that the plan can't reach count only if `anywhere` is true.
+    By default the range covers the states that the plan can reach; with `anywhere`, all states.
     """
     if stored.plan.criteria[k].kind != "earn":
         return 1.0
@@ -218,10 +224,10 @@ def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
 
 
 def _rewards_range(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tuple[float, float]:
-    """Return the least and the greatest reward of a step in states that the plan can reach.
+    """Return the least and the greatest reward of one step that counts for criterion k.
 
-    If no rewards are given and those of the worlds are unknown, the given limits are returned. With
-    `anywhere`, all states count.
+    By default the range covers the states that the plan can reach; with `anywhere`, all states. If
+    the criterion uses the rewards of the worlds and these are unknown, its limits are returned.
     """
     belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
     mean = belief.mean()
@@ -267,7 +273,7 @@ def sample(
 
 
 def _tallies(sampler: Sampler, seed: int, sizes: list[int], jobs: int) -> Iterator[FloatArray]:
-    """Yield the tallies of all chunks in order; start a process pool if that saves time."""
+    """Yield the tallies of all chunks in order; start a process pool if it saves time."""
     began = time.perf_counter()
     for number, size in enumerate(sizes):
         if number == 1:  # the first chunk also loads compiled code

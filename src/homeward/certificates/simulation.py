@@ -1,8 +1,8 @@
 """Compiled simulation of policies in one world: outbound until the recall, and back home.
 
 A world is given as sparse rows, as in `SparseMDP`: a tuple of the row starts [S·A + 1], the next
-state of each entry, and its probability. Row s·A + a belongs to action a in state s; its missing
-probability is that of ending the process.
+state of each entry, and its probability. Row s·A + a belongs to action a in state s. If the sum of
+a row is below 1, the process ends with the missing probability.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from homeward.compiling import njit
 
 Rows = tuple[IntArray, IntArray, FloatArray]
 
-ENDED, CUT = -1, -2  # codes instead of a state: the process ended; the walk was cut
-LOST, HOME, LONG = 0, 1, 2  # outcomes of a walk back: did not reach home, reached home, or was cut
+ENDED, CUT = -1, -2  # codes instead of a state: the process ended; the walk was too long
+LOST, HOME, LONG = 0, 1, 2  # outcomes of a walk back: not home, at home, too long
 
 
 def rows_of(matrix: csr_array) -> Rows:

@@ -1,12 +1,14 @@
-"""`StoredPlan`: a plan's claims with the data to check them, and checks that all parts fit.
+"""`StoredPlan`: the claims of a plan with all data that a check of them needs.
 
-Checking the claims of a plan needs its belief, its bonus and, for `EarnAtLeast`, the rewards.
+These data are the belief, the bonus and, for `EarnAtLeast`, the rewards. A `StoredPlan` whose parts
+contradict each other raises an error when it is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,15 +35,14 @@ class StoredPlan:
 
     Attributes
     ----------
-    plan : PlanClaims
-    belief : Belief
     bonus : [S, A] array of float
+        The bonus of the belief.
     rewards : tuple
-        For each criterion, its rewards [S, A] if given.
+        For each criterion, the rewards [S, A] that an `EarnAtLeast` was given, else None.
     limits : tuple
-        For each criterion, its limits if given.
+        For each criterion, the limits (low, high) of rewards that it was given, else None.
     own : tuple
-        For each criterion, the criterion itself if it is user-defined.
+        For each criterion, the criterion itself if it is user-defined, else None.
     """
 
     plan: PlanClaims
@@ -70,7 +71,7 @@ class StoredPlan:
                     f"a {type(c).__name__} can't be stored: its claims can't be checked without a "
                     "method value(world, policy, state, discount)"
                 )
-        if isinstance(belief, FiniteBelief):  # as it was planned on
+        if isinstance(belief, FiniteBelief):  # the form that the planner uses
             belief = belief.as_moves() or belief
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
         return cls(
@@ -83,21 +84,19 @@ class StoredPlan:
         )
 
     def without_own(self) -> StoredPlan | None:
-        """Return the plan without user-defined criteria; None if it has no others."""
-        kept = [k for k, own in enumerate(self.own) if own is None]
-        if not kept:
+        """Return the plan without its user-defined criteria; None if all are user-defined."""
+        kept = [own is None for own in self.own]
+        if not any(kept):
             return None
 
-        def among(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(values[k] for k in kept)
+        def select(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(compress(values, kept))
 
-        evidence = tuple(row._replace(safety=among(row.safety)) for row in self.plan.evidence)
-        plan = replace(
-            self.plan, criteria=among(self.plan.criteria), evidence=evidence, conflict=()
-        )
-        return replace(
-            self, plan=plan, rewards=among(self.rewards), limits=among(self.limits), own=()
-        )
+        evidence = tuple(row._replace(safety=select(row.safety)) for row in self.plan.evidence)
+        criteria = select(self.plan.criteria)
+        plan = replace(self.plan, criteria=criteria, evidence=evidence, conflict=())
+        rewards, limits = select(self.rewards), select(self.limits)
+        return replace(self, plan=plan, rewards=rewards, limits=limits, own=())
 
     @property
     def exits(self) -> BoolArray | None:
@@ -121,7 +120,7 @@ class StoredPlan:
 
 
 class Part(NamedTuple):
-    """A mixture of policies, and its claimed bounds. One policy is drawn at the start."""
+    """A mixture, of which one policy is drawn at the start, and its claimed bounds."""
 
     name: str  # "plan": all policies; "action": those that start with the chosen action
     weights: FloatArray  # [J]
@@ -157,7 +156,7 @@ def check(stored: StoredPlan) -> None:
     _check_finite(stored.bonus, "the bonus", shape)
     left = bool((stored.bonus > 0.0).any())
     if plan.bonus_left != left:
-        where = "positive somewhere" if left else "positive nowhere"
+        where = "somewhere" if left else "nowhere"
         raise Error(
             f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
         )
@@ -169,7 +168,7 @@ def check(stored: StoredPlan) -> None:
     for k, criterion in enumerate(plan.criteria):
         _check_criterion(criterion, f"criterion {k}", plan, shape)
         if (criterion.kind == "own") != (stored.own[k] is not None):
-            raise Error(f"criterion {k} is of kind {criterion.kind}, but is stored as another")
+            raise Error(f"criterion {k} is of kind {criterion.kind}, but is stored as another one")
         rewards = stored.rewards[k]
         if rewards is not None:
             _check_finite(rewards, f"the rewards of criterion {k}", shape)
@@ -180,9 +179,9 @@ def check(stored: StoredPlan) -> None:
 
 
 def _check_plan(plan: PlanClaims, model: Model) -> None:
-    """Raise if a field does not fit the belief, the status or the other fields.
+    """Raise if a field of a plan does not fit the mean model, the status or the other fields.
 
-    If no plan meets the levels, the upper bound is −inf and the gap is that of the least shortfall.
+    If the plan is infeasible, its upper bound must be −inf.
     """
     if plan.method not in ("columns", "lp"):
         raise Error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
@@ -191,11 +190,11 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
         value = getattr(plan, name)
         if not isinstance(value, bool | np.bool_):
             raise Error(f"the plan's {name} is {value!r}, expected true or false")
-    for what, said, known, count in (
+    for what, claimed, given, count in (
         ("state", plan.state_names, model.state_names, model.states),
         ("action", plan.action_names, model.action_names, model.actions),
     ):
-        if names(said, count, what, Error) != names(known, count, what, Error):
+        if names(claimed, count, what, Error) != names(given, count, what, Error):
             raise Error(f"the plan's {what} names differ from those of its belief")
     conflict = [
         index(k, len(plan.criteria), "a criterion in conflict", Error) for k in plan.conflict
@@ -208,10 +207,9 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
     if rows != list(range(model.actions)):
         raise Error(f"the evidence is on actions {rows}, expected 0 to {model.actions - 1}")
     for a, row in enumerate(plan.evidence):
-        count = len(row.safety)
-        if count != len(plan.criteria):
-            many = f"{count} bounds for {len(plan.criteria)} criteria"
-            raise Error(f"the evidence on action {a} has {many}")
+        if len(row.safety) != len(plan.criteria):
+            counts = f"{len(row.safety)} bounds for {len(plan.criteria)} criteria"
+            raise Error(f"the evidence on action {a} has {counts}")
         if row.verdict not in VERDICTS:
             codes = ", ".join(VERDICTS)
             raise Error(f"the verdict on action {a} is {row.verdict!r}, expected one of {codes}")
@@ -293,16 +291,19 @@ def _check_criterion(
 
 
 def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
-    """Return the possible names of a criterion; a set of states may be stored as a mask [S, A]."""
+    """Return the names that a criterion may have.
+
+    `StayInside` counts states or state-actions in its name; both are stored as a mask [S, A].
+    """
     if criterion.kind == "own":
         return [criterion.name]
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":
-        called = f"return to {', '.join(plan.state_name(int(home)) for home in criterion.home)}"
+        name = f"return to {', '.join(plan.state_name(int(home)) for home in criterion.home)}"
         if criterion.within is not None:
-            called += f" within {criterion.within} step{'s' * (criterion.within != 1)}"
-        return [called]
+            name += f" within {criterion.within} step{'s' * (criterion.within != 1)}"
+        return [name]
     assert criterion.allowed is not None
     counts = {"state-action": int(np.count_nonzero(criterion.allowed))}
     if (criterion.allowed == criterion.allowed[:, :1]).all():
@@ -314,7 +315,7 @@ def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
 
 
 def _check_finite(values: FloatArray, name: str, shape: tuple[int, ...]) -> None:
-    """Raise unless `values` are finite numbers of this `shape`."""
+    """Raise unless `values` is an array of finite floats with this `shape`."""
     if values.shape != shape or values.dtype.kind != "f":
         raise Error(
             f"{name} is {values.dtype} of shape {values.shape}, expected numbers of {shape}"

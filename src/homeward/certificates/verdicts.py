@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from homeward.certificates.claims import PlanClaims
     from homeward.certificates.sampling import SampledEstimate
+    from homeward.certificates.stored_plan import Part
 
 
 class CheckedClaim:
-    """Base class of verdicts; subclasses are dataclasses with a field `reasons`."""
+    """Base class of verdicts; each subclass is a dataclass with a field `reasons`."""
 
     __slots__ = ()
     reasons: tuple[str, ...]  # reasons against the claim
@@ -33,7 +36,7 @@ class CheckedClaim:
         return f"refuted: {'; '.join(self.reasons)}" if self.refuted else self.upheld_text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON value: the fields, then the verdict."""
+        """Return a JSON object with the fields and the verdict."""
         names = [field.name for field in fields(self) if field.name != "reasons"]  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in names} | {
             "refuted": self.refuted,
@@ -48,24 +51,24 @@ class ClaimVerdict(CheckedClaim):
 
     Attributes
     ----------
-    criterion : str
     kind : str
-        Return, stay or earn.
+        Kind of the criterion: return, stay, earn, or own for a user-defined one.
     part : str
-        "plan": all policies; "action": those that start with the chosen action.
+        The mixture. "plan": all policies; "action": those that start with the chosen action.
     level : float
         Required level.
     claimed : float
+        Lower bound that the plan claims.
     unit : float
         1 for a probability; else the recomputed range of possible earnings.
-    exact : float, optional
-    sampled : SampledEstimate, optional
-    recomputed : float, optional
+    exact, sampled, recomputed : optional
+        Value by enumeration, by sampling and by arithmetic; None if the method was not used.
     reasons : tuple
+        Sentences against the claim.
     corrected : bool
         Whether the bound has a correction; without one it is not proven.
     refuted_by : tuple
-        Methods: exact, sampling, arithmetic.
+        Methods that refute the claim: exact, sampling, arithmetic.
     """
 
     criterion: str
@@ -117,24 +120,57 @@ class ClaimVerdict(CheckedClaim):
         return "confirmed: the recomputed bound agrees"
 
     def __str__(self) -> str:
-        found = ""
+        value = ""
         if self.exact is not None:
-            found = f", exactly {self.exact:.6g}"
+            value = f", exactly {self.exact:.6g}"
         elif self.sampled is not None:
-            found = f", sampled {self.estimate:.6g} ({self.low:.6g} to {self.high:.6g})"
-        return f"{self.criterion} ({self.part}): claimed {self.claimed:.6g}{found}; {self.words}."
+            value = f", sampled {self.estimate:.6g} ({self.low:.6g} to {self.high:.6g})"
+        return f"{self.criterion} ({self.part}): claimed {self.claimed:.6g}{value}; {self.words}."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON value."""
-        found = CheckedClaim.as_dict(self)
-        del found["unit"], found["corrected"], found["refuted_by"]
+        """Return a JSON object."""
+        result = CheckedClaim.as_dict(self)
+        del result["unit"], result["corrected"], result["refuted_by"]
         more = {name: getattr(self, name) for name in ("estimate", "low", "high", "method")}
-        return found | more | {"sampled": None if self.sampled is None else asdict(self.sampled)}
+        return result | more | {"sampled": None if self.sampled is None else asdict(self.sampled)}
+
+
+def unjudged(
+    plan: PlanClaims,
+    part: Part,
+    k: int,
+    unit: float,
+    exact: float | None,
+    sampled: SampledEstimate | None,
+    recomputed: float | None = None,
+) -> ClaimVerdict:
+    """Return the verdict on criterion `k` of a mixture, without reasons against the claim yet."""
+    criterion, corrected = plan.criteria[k], plan.correction != "naive"
+    about = criterion.name, criterion.kind, part.name, criterion.level, part.claims[k], unit
+    return ClaimVerdict(*about, exact, sampled, recomputed, corrected=corrected)
+
+
+def refutations(verdict: ClaimVerdict, tolerance: float) -> Iterator[tuple[str, str]]:
+    """Yield (method, reason) if the exact value or the interval is too low for the claim.
+
+    `tolerance` is how much the claim may exceed the value, in units of the claim.
+    """
+    least = verdict.claimed - tolerance * verdict.unit
+    if verdict.exact is not None and verdict.exact < least:
+        yield "exact", f"the exact value is {verdict.exact:.6g}"
+    if verdict.sampled is not None and verdict.sampled.high < least:
+        yield "sampling", f"by sampling, the value is at most {verdict.sampled.high:.6g}"
+
+
+def judged(verdict: ClaimVerdict, against: Sequence[tuple[str, str]]) -> ClaimVerdict:
+    """Return the verdict with the pairs (method, reason) that refute it."""
+    methods, reasons = zip(*against, strict=True) if against else ((), ())
+    return replace(verdict, reasons=reasons, refuted_by=methods)
 
 
 @dataclass(frozen=True, slots=True)
 class ValueVerdict(CheckedClaim):
-    """The verdict on the claims of a plan on its own value."""
+    """The verdict on the claimed exploration value of a plan and on its claimed upper bound."""
 
     value: float  # exploration value of the mixture, as claimed
     upper: float  # upper bound on the value of every safe plan, as claimed; −inf if none is safe
@@ -143,14 +179,14 @@ class ValueVerdict(CheckedClaim):
     reasons: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON value; an infinite upper bound becomes None."""
+        """Return a JSON object; an infinite upper bound becomes None."""
         upper = self.upper if np.isfinite(self.upper) else None
         return CheckedClaim.as_dict(self) | {"upper": upper}
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict(CheckedClaim):
-    """The verdict on the claim of a run with a budget: its probability of coming home."""
+    """The verdict on the probability of coming home that a run with a risk budget claims."""
 
     level: float  # required level
     kept: float  # probability claimed in the record of the last step
@@ -198,12 +234,13 @@ class Certificate:
     Attributes
     ----------
     verdicts : tuple
+        One `ClaimVerdict` for each mixture and criterion.
     worth : ValueVerdict
+        The verdict on the exploration value.
     confidence : float
+        Probability that all sampled intervals hold together.
     episodes : int
         Number of simulated episodes.
-    seed : int
-    seconds : float
     notes : tuple
         Claims that were not checked, and why.
     said : tuple
@@ -229,7 +266,7 @@ class Certificate:
         return "\n".join((*map(str, self.verdicts), *against, *(f"{n}." for n in self.notes)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON value."""
+        """Return a JSON object."""
         return {
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
