@@ -56,8 +56,7 @@ def are_among(ascending: IntArray, values: IntArray) -> BoolArray:
     """Return the mask [m] of the `values` [m] that occur in an `ascending` array [n]."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
-    found: BoolArray = ascending.take(np.searchsorted(ascending, values), mode="clip") == values
-    return found
+    return ascending.take(np.searchsorted(ascending, values), mode="clip") == values
 
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:
@@ -207,8 +206,7 @@ def is_default_zero(values: object) -> bool:
 def rewards(values: ArrayLike | None, shape: tuple[int, int], error: Error) -> FloatArray:
     """Return the checked rewards [S, A]: zeros for None, −inf if an action can't be chosen."""
     if values is None or (is_default_zero(values) and np.shape(values) == shape):
-        zeros: FloatArray = np.broadcast_to(np.float64(0.0), shape)  # takes no memory
-        return zeros
+        return np.broadcast_to(np.float64(0.0), shape)  # takes no memory
     array = floats(values, "the reward", shape, error)
     if array.max() == np.inf:
         raise error(f"the reward {place(first_of(array == np.inf), 'sa')} is +inf")

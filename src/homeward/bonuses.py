@@ -357,9 +357,7 @@ class Weights(NamedTuple):
         if self.transform is None:
             from homeward.beliefs.height_kernels import sum_near
 
-            total = np.empty(variance.shape)
-            sum_near(self.weight, variance, total)
-            return frozen(total)
+            return frozen(sum_near(self.weight, variance))
         from scipy.fft import fft, ifft, irfft, rfft
 
         (rows, columns), (down, right) = variance.shape, self.size

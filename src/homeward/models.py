@@ -132,8 +132,7 @@ class SparseMDP(Named):
     def row(self, state: int, action: int) -> FloatArray:
         """Return the probability [S] of each next state after `action` in `state`."""
         at = state * self.actions + action
-        dense: FloatArray = self.transitions[at : at + 1].toarray()[0]
-        return dense
+        return self.transitions[at : at + 1].toarray()[0]
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
         """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
@@ -304,8 +303,7 @@ class Moves(Named):
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
         """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
         go = self.success[state]
-        mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
-        return mean
+        return go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
 
     def leaving(self, state: int) -> FloatArray:
         """Return the probability [A] that an action in `state` leads to another state."""

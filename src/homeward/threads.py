@@ -26,8 +26,7 @@ def _blas() -> ThreadpoolController:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which a BLAS has one thread."""
-    context: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return context
+    return _blas().limit(limits=1)
 
 
 def on_one_thread(method: Method) -> Method:

@@ -65,7 +65,6 @@ def test_the_way_back_undoes_a_step() -> None:
 
 def test_a_sum_of_what_is_near_is_weighted_by_its_distance() -> None:
     values = np.array([[1.0, 10.0, 100.0], [1e3, 1e4, 1e5]])
-    total = np.full((2, 3), np.nan)
-    sum_near(np.array([[1.0, 0.5], [0.25, 0.0]]), values, total)
+    total = sum_near(np.array([[1.0, 0.5], [0.25, 0.0]]), values)
     assert total[0].tolist() == [1 + 5 + 250, 10 + 0.5 + 50 + 2500, 100 + 5 + 25000]
     assert total[1, 1] == 1e4 + 500 + 5e4 + 2.5

@@ -5,9 +5,9 @@ So one attempt shows whether it works. Given the measurements, heights are indep
 Given the outcomes too, they follow the same distribution restricted to the heights that agree.
 
 The doubt of an outcome is the probability of the opposite outcome, given the measurements. An
-outcome with doubt ≤ `SURE` does not restrict heights; the other outcomes are *informative*.
-Informative outcomes that share a cell form a *component*. Components are independent of each other
-and of all other cells.
+outcome with doubt ≤ `SURE` is *almost certain*, and treated as if it did not restrict heights; the
+other outcomes are *informative*. Informative outcomes that share a cell form a *component*.
+Components are independent of each other and of all other cells.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
-SURE = 2.0**-80  # an outcome is not informative if its opposite is at most this likely
-WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in deviations, from which `witness` starts
+SURE = 2.0**-80  # largest doubt of an outcome that is almost certain
+WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in standard deviations, from which `witness` starts
 MAX_BATCH = 2**16  # largest batch of samples; if all are rejected, `draw` uses Gibbs sampling
 GIBBS_SWEEPS = 64  # sweeps over a component whose outcomes are too unlikely for rejection
 MAX_RESTARTS = 64  # most restarts of `draw` after an almost certain outcome is violated
@@ -52,7 +52,7 @@ class Attempts:
 
     @classmethod
     def none(cls) -> Attempts:
-        """Return an object without attempts."""
+        """Return `Attempts` without any attempt."""
         return cls(np.empty(0, np.int64), np.empty(0, np.bool_))
 
     def __len__(self) -> int:
@@ -72,24 +72,24 @@ class Attempts:
         return new
 
     def among(self, pairs: IntArray) -> Attempts:
-        """Return the attempts of the given pairs, ascending."""
+        """Return the attempts whose moves are in `pairs`, which is ascending."""
         at = np.searchsorted(self.pairs, pairs)
-        found = at[at < len(self.pairs)]
-        found = found[self.pairs[found] == pairs[: len(found)]]
+        at = at[at < len(self.pairs)]
+        at = at[self.pairs[at] == pairs[: len(at)]]
         new = object.__new__(Attempts)
-        set_fields(new, pairs=self.pairs[found], worked=self.worked[found])
+        set_fields(new, pairs=self.pairs[at], worked=self.worked[at])
         return new
 
 
 def _with_item(array: NDArray[Any], at: int, value: Any) -> NDArray[Any]:
-    """Return an array [n + 1] with one more value before index `at`; `np.insert` is slow."""
+    """Return a copy [n + 1] of an array with `value` inserted at `at`; `np.insert` is slow."""
     new = np.empty(len(array) + 1, array.dtype)
     new[:at], new[at], new[at + 1 :] = array[:at], value, array[at:]
     return new
 
 
 class Edges(NamedTuple):
-    """Outcomes as constraints on heights: −down ≤ h[end] − h[start] ≤ up iff `worked`."""
+    """Outcomes as constraints on heights h: −down ≤ h[end] − h[start] ≤ up iff `worked`."""
 
     start: IntArray  # [n] cell
     end: IntArray  # [n] cell
@@ -104,8 +104,7 @@ class Edges(NamedTuple):
     def agree(self, heights: FloatArray) -> BoolArray:
         """Return the mask [..., n] of the outcomes that agree with `heights` [..., S]."""
         rise = heights[..., self.end] - heights[..., self.start]
-        found: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
-        return found
+        return ((-self.down <= rise) & (rise <= self.up)) == self.worked
 
 
 def edges_of(attempts: Attempts, dest: IntArray, limits: tuple[FloatArray, FloatArray]) -> Edges:
@@ -130,7 +129,7 @@ class Components(NamedTuple):
 
 
 def components_of(edges: Edges) -> Components:
-    """Return the components of informative outcomes."""
+    """Return the components that the informative outcomes `edges` form."""
     cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
     start, end = place[: len(edges.start)], place[len(edges.start) :]
     link = csr_array((np.ones(len(start)), (start, end)), shape=(len(cells), len(cells)))
@@ -141,9 +140,10 @@ def components_of(edges: Edges) -> Components:
 def witness(
     parts: Components, mean: FloatArray, deviation: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return intervals (low, high) [m], in m, one per cell: all heights in them agree with A.
+    """Return intervals (low, high) [m] in m, one per cell; all heights in them agree with `parts`.
 
-    If no intervals were found for a component, one of its intervals is empty (low ≥ high).
+    If no such intervals are found for a component, one of its intervals is empty (low ≥ high).
+    `mean` and `deviation` [m] are those of the cells' heights, in m.
     """
     low, high = _shrunk(parts.edges, mean, deviation, WIDTHS[0])
     for width in WIDTHS[1:]:
@@ -160,8 +160,8 @@ def _shrunk(
 ) -> tuple[FloatArray, FloatArray]:
     """Return intervals (low, high) [m] of ±`width` deviations, shrunk until all outcomes hold.
 
-    Of the two cells of an outcome, each shrinks by its share of the variance. One pass is enough:
-    shrinking never violates an outcome that already holds.
+    For each outcome, the intervals of its two cells shrink in proportion to their variances. One
+    pass is enough: shrinking never violates an outcome that already holds.
     """
     low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation
@@ -195,9 +195,9 @@ def draw(
     """Return sampled heights [S], in m, that agree with every outcome.
 
     Each component is sampled by rejection, which is exact, in batches of up to `MAX_BATCH` samples.
-    If all are rejected, `GIBBS_SWEEPS` Gibbs sweeps start from heights that agree; they are exact
-    in the limit. If an almost certain outcome is violated, sampling starts again. After
-    `MAX_RESTARTS` restarts all outcomes are treated as informative.
+    If all are rejected, `GIBBS_SWEEPS` sweeps of Gibbs sampling start from heights that agree. They
+    are exact in the limit of many sweeps. If an almost certain outcome is violated, sampling starts
+    again. After `MAX_RESTARTS` restarts all outcomes are treated as informative.
     """
     deviation = np.sqrt(variance)
     heights: FloatArray = rng.normal(mean, deviation)
@@ -208,12 +208,11 @@ def draw(
     own = [parts.edges.of(parts.label[parts.edges.start] == label) for label in range(parts.number)]
     for _ in range(MAX_RESTARTS):
         for cells, outcomes in zip(inside, own, strict=True):
-            among = np.zeros(len(parts.cells), np.intp)
-            among[cells] = np.arange(len(cells))
-            local = outcomes._replace(start=among[outcomes.start], end=among[outcomes.end])
-            there = parts.cells[cells]
-            law = mean[there], deviation[there]
-            heights[there] = _draw_component(local, *law, heights[there], rng)
+            place = np.zeros(len(parts.cells), np.intp)
+            place[cells] = np.arange(len(cells))
+            local = outcomes._replace(start=place[outcomes.start], end=place[outcomes.end])
+            at = parts.cells[cells]
+            heights[at] = _draw_component(local, mean[at], deviation[at], heights[at], rng)
         if edges.agree(heights).all():
             return heights
         heights = rng.normal(mean, deviation)
@@ -232,8 +231,7 @@ def _draw_component(
     while batch <= MAX_BATCH:
         good = edges.agree(tried).all(axis=1)
         if good.any():
-            found: FloatArray = tried[np.argmax(good)]
-            return found
+            return tried[np.argmax(good)]
         batch *= 4
         tried = rng.normal(mean, deviation, (batch, len(mean)))
     alone = Components(np.arange(len(mean)), edges, np.zeros(len(mean), np.intp), 1)
@@ -255,7 +253,7 @@ def _draw_component(
 
 
 def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
-    """Return the intervals of one cell's height that agree, given the other `heights` [m]."""
+    """Return the intervals of a cell's height that agree with `edges`, given all other heights."""
     allowed = LINE
     for s, t, down, up, worked in zip(*edges, strict=True):
         if cell == t:
@@ -271,7 +269,10 @@ def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
 def _draw_within(
     allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
 ) -> float:
-    """Return a sample of a normal distribution on intervals; `held` if these have no mass."""
+    """Return a sample of a normal distribution restricted to intervals.
+
+    If the intervals have no mass, return `held`.
+    """
     ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
     masses = mass(ends[:, 0], ends[:, 1])
     if not masses.sum() > 0.0:

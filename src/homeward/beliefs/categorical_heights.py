@@ -1,10 +1,10 @@
 """Categorical heights on a grid: the belief of the paper's first experiment.
 
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
-one of eight neighbours works if the destination is at most c levels higher (one, unless `climb`
-says more); drops of any depth work. Moves off the map or into a wall never work. In each world a
-move always or never works.
-Heights are seen exactly, so the height of a square is either known or distributed as its prior.
+one of eight neighbours works if the destination is at most c levels higher, where c is `climb`;
+drops of any depth work. Moves off the map or into a wall never work. In each world a move always or
+never works. Heights are seen exactly, so the height of a square is either known or distributed as
+its prior.
 
 With F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,
 
@@ -55,7 +55,7 @@ from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
 
 LEVELS = 5  # number of different heights in the paper's worlds
-MAX_HEIGHT = 2**30  # largest height of a square; `MAX_HEIGHT` + 1 still fits an int32
+MAX_HEIGHT = 2**30  # limit of a height, and of a climb; their sum fits an int32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class Reveal:
     ----------
     cells : [n] seen squares
     heights : [n] their heights, or WALL
-    here : Square of the explorer, which is marked as visited; None if unknown
+    here : Square in which the explorer is; it becomes visited. None if unknown
     """
 
     cells: IntArray
@@ -94,10 +94,11 @@ class HeightBelief:
     walls : [S] or a number: probability that a square is a wall; 1 for a known wall
     stay : Whether the first action is `stay`; the others are N, NE, E and so on clockwise
     climb : Largest rise of a move that works, in levels; 1 or more
-    known : [S] height, WALL or UNKNOWN
-    visited : [S] whether the explorer has been in a square
+    known : [S] height of each square, WALL or UNKNOWN
+    visited : [S] mask of the squares in which the explorer has been
     success : [S, A] probability p that a move works
-    unseen : [S] number of unknown squares among a square and its neighbours
+    unseen : [S] number of squares of unknown height among a square and its neighbours
+    tables : Prior, cumulative prior, wall probabilities and climb, for compiled functions
     """
 
     shape: tuple[int, int]
@@ -142,19 +143,18 @@ class HeightBelief:
         dest = grid_graph(*self.shape, self.stay).dest
         success, unseen = np.empty(dest.shape), np.empty(states, np.int32)
         fill(dest, tables, known, success, unseen)
-        set_fields(self, prior=prior, walls=np.broadcast_to(walls, states), visited=visited)
         set_fields(self, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
-        set_fields(self, tables=tables)
+        walls = np.broadcast_to(walls, states)
+        set_fields(self, prior=prior, walls=walls, visited=visited, tables=tables)
 
     @property
     def seen(self) -> BoolArray:
-        """Mask [S] of the squares that are known: seen, or a wall from the beginning."""
-        found: BoolArray = self.known != UNKNOWN
-        return found
+        """Mask [S] of squares that are not UNKNOWN: their height was seen, or they are walls."""
+        return self.known != UNKNOWN
 
     @property
     def counts(self) -> FloatArray:
-        """Number of observations [S, A] of a move: infinite if its start was visited, else 0.
+        """Number of observations [S, A] of each move: infinite if its start was visited, else 0.
 
         A visit to a square reveals all its neighbours, so its moves are known exactly.
         """
@@ -185,23 +185,21 @@ class HeightBelief:
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of unknown squares that may be walls."""
         wall = np.broadcast_to(self.tables.wall, len(self.known))
-        found: BoolArray = (self.known == UNKNOWN) & (wall > 0.0) & (wall < 1.0)
-        return found
+        return (self.known == UNKNOWN) & (wall > 0.0) & (wall < 1.0)
 
     def uncovers(self) -> FloatArray:
         """Return the expected number [S, A] of unseen squares that a move would reveal.
 
-        It is the probability that the move works times the number of unseen squares among its
-        destination and the destination's neighbours. It is 0 for `stay`.
+        It is the probability that the move works, times the number `unseen` of its destination. It
+        is 0 for `stay`.
         """
         dest = self._mean.dest
         return np.where(changes_state(dest), self.success * self.unseen[dest], 0.0)
 
     def update(self, observation: Reveal | Transition | Sequence[Reveal | Transition]) -> Self:
-        """Return the belief after heights were seen, or after a move from a square of known height.
+        """Return the belief after seen heights, a move from a square of known height, or a list.
 
-        Only the moves into and out of squares whose heights are new are computed again. Several
-        observations may be given as a tuple or list.
+        After seen heights, only moves into and out of squares that were unknown are computed again.
         """
         if isinstance(observation, tuple | list):
             return in_turn(self, observation)
@@ -209,10 +207,10 @@ class HeightBelief:
             return self._after_move(observation)
         if not isinstance(observation, Reveal):
             raise InvalidBeliefError(f"a height belief can't learn from {observation!r}")
-        cells, heights, here = observation.cells, observation.heights, observation.here
+        cells, heights = observation.cells, observation.heights
         fault, at, news = find_fault(cells, heights, self.known, self.tables)
         if fault != FINE:
-            raise self._refusal(fault, int(cells[at]), int(heights[at]))
+            raise self._invalid(fault, int(cells[at]), int(heights[at]))
         new = object.__new__(type(self))  # no `__post_init__`: all values are valid already
         new.__dict__.update(self.__dict__)
         if news:
@@ -226,21 +224,20 @@ class HeightBelief:
                 )
             new.__dict__.pop("_mean", None)
             set_fields(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
-        if here is not None:
-            here = index(here, len(self.known), "the square here", InvalidBeliefError)
-            if new.known[here] == WALL:
-                raise ImpossibleObservationError(
-                    f"the explorer is in square s={here}, which is a wall"
-                )
-            if not self.visited[here]:
-                visited = self.visited.copy()
-                visited[here] = True
-                set_fields(new, visited=frozen(visited))
-                return new
-        return new if news else self
+        if observation.here is None:
+            return new if news else self
+        here = index(observation.here, len(self.known), "the square here", InvalidBeliefError)
+        if new.known[here] == WALL:
+            raise ImpossibleObservationError(f"the explorer is in square s={here}, which is a wall")
+        if self.visited[here]:
+            return new if news else self
+        visited = self.visited.copy()
+        visited[here] = True
+        set_fields(new, visited=frozen(visited))
+        return new
 
     def _after_move(self, moved: Transition) -> Self:
-        """Return the belief in which a move's destination is conditioned on the move's outcome."""
+        """Return the belief after a move: its destination is conditioned on whether it worked."""
         state, action, there, worked = attempt_of(moved, self._mean, self.known == WALL)
         if there == state:
             return self
@@ -273,8 +270,8 @@ class HeightBelief:
         enters = np.where(seen, free, rng.random(states) >= self.tables.wall)
         return _model(self.shape, self.stay, heights, enters, self.climb)
 
-    def _refusal(self, fault: int, cell: int, height: int) -> Exception:
-        """Return the exception for an invalid observed height, given the code of `find_fault`."""
+    def _invalid(self, fault: int, cell: int, height: int) -> Exception:
+        """Return the exception for the seen `height` of a square; `fault` is from `find_fault`."""
         seen, states, top = f"square s={cell} is seen", len(self.known), self.tables.mass.shape[1]
         if fault == OUTSIDE:
             return InvalidBeliefError(f"a seen square is s={cell}, outside 0..{states - 1}")
@@ -290,7 +287,7 @@ class HeightBelief:
 def model_of_heights(
     shape: tuple[int, int], heights: ArrayLike, stay: bool = True, climb: int = 1
 ) -> Moves:
-    """Return the model of `heights` [S], WALL for walls; moves up to `climb` levels work."""
+    """Return the model of a world with `heights` [S], WALL for walls; moves up to `climb` work."""
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)
@@ -303,13 +300,16 @@ def check_climb(climb: object, error: Error) -> int:
     """Return the largest rise of a move, in levels; raise unless it is a whole number above 0."""
     if index(climb, MAX_HEIGHT, "the climb", error) < 1:
         raise error("the climb is 0, expected 1 or more")
-    return int(climb)  # type: ignore[call-overload, no-any-return]
+    return int(climb)  # type: ignore[call-overload]
 
 
 def _model(
     shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray, climb: int
 ) -> Moves:
-    """Return the model of moves up to `climb` levels that `enters` [S] allows; walls have none."""
+    """Return the model in which moves rise at most `climb` levels into squares of mask `enters`.
+
+    No move out of a square of height WALL works.
+    """
     graph = grid_graph(*shape, stay)
     works = (heights[graph.dest] <= heights[:, None] + climb) & (heights != WALL)[:, None]
     works &= enters[graph.dest] & changes_state(graph.dest)
@@ -334,7 +334,7 @@ def _shown(height: int) -> str:
 
 
 def check_prior(prior: ArrayLike | None, states: int, error: Error) -> FloatArray:
-    """Return the checked prior of heights, [H] or [S, H]; None gives the uniform one on 1 to 5."""
+    """Return the prior of heights, [H] or [S, H], uniform on 1 to 5 for None; raise if invalid."""
     if prior is None:
         return frozen(np.full(LEVELS, 1.0 / LEVELS))
     mass = arrays.floats(prior, "the prior", None, error)
@@ -356,7 +356,7 @@ def check_prior(prior: ArrayLike | None, states: int, error: Error) -> FloatArra
 
 
 def check_walls(walls: ArrayLike, states: int) -> FloatArray:
-    """Return the checked probabilities of walls: [S], or [1] if `walls` is one number for all."""
+    """Return the probabilities of walls, [S], or [1] for one number; raise if they are invalid."""
     name, shape, error = "the probability of a wall", (states,), InvalidBeliefError
     if np.ndim(walls) == 0:
         walls, shape = [arrays.number(walls, name, error)], (1,)
@@ -364,7 +364,10 @@ def check_walls(walls: ArrayLike, states: int) -> FloatArray:
 
 
 def cumulative(mass: FloatArray) -> FloatArray:
-    """Return Pr(height ≤ h) [R, H + 2], h = 0 to H + 1, of `mass` [R, H]; it ends at exactly 1."""
+    """Return Pr(height ≤ h) [R, H + 2] for h = 0 to H + 1, from the probabilities `mass` [R, H].
+
+    It is exactly 1 from the largest possible height on.
+    """
     below = np.zeros((len(mass), mass.shape[1] + 2))
     np.cumsum(mass, axis=1, out=below[:, 1:-1])
     np.minimum(below, 1.0, out=below)
@@ -376,5 +379,4 @@ def cumulative(mass: FloatArray) -> FloatArray:
 def draw_heights(prior: FloatArray, states: int, rng: np.random.Generator) -> IntArray:
     """Return heights [S] drawn independently from a prior [H] or [S, H]."""
     below = cumulative(np.atleast_2d(prior))
-    drawn: IntArray = 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
-    return drawn
+    return 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)

@@ -6,8 +6,8 @@ expected value under the belief. `GENERAL` (the paper's Theorem 2) holds for any
 ``docs/theory.md`` has both proofs and their conditions. `NAIVE` is no correction and guarantees
 nothing; it is for comparison.
 
-Exploration is discounted by γ, so criteria add γ·exploring. The return is not discounted, so the
-return problem adds `returning` itself.
+Exploration is discounted by γ, so criteria add γ·exploring to the reward. The return is not
+discounted, so the return problem adds `returning` itself.
 
 Below, p = E[P] is the mean probability that a move works, and `dest` [S, A] are the destinations of
 moves. Every correction is 0 for a move whose destination is its own state.
@@ -34,13 +34,13 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """The two corrections that a plan needs."""
+    """The two corrections that a plan needs: for the return, and for exploration."""
 
-    kind: Correction  # which corrections they are
+    kind: Correction
     returning: FloatArray  # [S, A] ≤ 0, for the undiscounted return
     exploring: FloatArray  # [S, A] ≤ 0, for the discounted exploration
     work_or_never: bool = False  # whether in each world every move always or never works
-    likely: FloatArray | None = None  # [S, A] ≥ Pr(P > 0); None if the mean model is exact
+    likely: FloatArray | None = None  # [S, A] at least Pr(P > 0); None if the mean model is exact
 
     def __post_init__(self) -> None:
         set_fields(self, returning=frozen(self.returning), exploring=frozen(self.exploring))
@@ -74,12 +74,11 @@ def _stirling_remainder(x: FloatArray) -> FloatArray:
 
 def changes_state(dest: IntArray) -> BoolArray:
     """Return the mask [S, A] of the moves whose destination is another state."""
-    changes: BoolArray = dest != np.arange(len(dest))[:, None]
-    return changes
+    return dest != np.arange(len(dest))[:, None]
 
 
 def returning_correction(dest: IntArray, success: FloatArray) -> FloatArray:
-    """Return −p(1−p) [S, A] for moves that always or never work; `success` is p or lower."""
+    """Return −p(1−p) [S, A] for moves that always or never work; `success` ≤ p is used for p."""
     returning = success - 1.0
     returning *= success  # in place: maps are large
     np.copyto(returning, 0.0, where=~changes_state(dest))
@@ -108,8 +107,9 @@ def random_moves_corrections(
 ) -> tuple[FloatArray, FloatArray]:
     """Return (returning, exploring) [S, A] for moves that may fail at random in a world.
 
-    They are −p·Pr(P = 0) and −E[|P−p|·(1−γ)/(1−γ+γP)]. ``success`` [M, S, A] is P in each world,
-    and ``weights`` [M] are the probabilities of the worlds.
+    They are −p·Pr(P = 0) and −E[|P−p|·(1−γ)/(1−γ+γP)], where P is the success probability of a
+    move. ``success`` [M, S, A] is P in each world, and ``weights`` [M] are the probabilities of the
+    worlds.
     """
     mean = np.tensordot(weights, success, axes=1)
     stretch = (1.0 - discount) / (1.0 - discount + discount * success)

@@ -286,16 +286,14 @@ def difference_residuals(
     determinant = np.maximum(a * b - c * c, np.finfo(float).tiny)
     difference = ((b + c) * weights[one] - (a + c) * weights[two]) / determinant
     variance = (a + b + 2.0 * c) / determinant
-    found: FloatArray = difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    return found
+    return difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
 
 
 def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
     """Return the Matérn correlation m(x); see the module docstring."""
     y = math.sqrt(2.0 * smoothness) * x
     polynomial = 1.0 + y if smoothness == 1.5 else 1.0 + y + y * y / 3.0
-    found: FloatArray = polynomial * np.exp(-y)
-    return found
+    return polynomial * np.exp(-y)
 
 
 def _measured(
@@ -318,8 +316,7 @@ def _distances(
     """Return the distances [n, n] in m between cells."""
     tall, wide = cell if isinstance(cell, tuple) else (cell, cell)
     row, column = np.divmod(cells.astype(np.float64), shape[1])
-    found: FloatArray = np.hypot(tall * (row[:, None] - row), wide * (column[:, None] - column))
-    return found
+    return np.hypot(tall * (row[:, None] - row), wide * (column[:, None] - column))
 
 
 def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:

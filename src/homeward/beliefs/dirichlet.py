@@ -43,11 +43,11 @@ class DirichletBelief:
     Attributes
     ----------
     outcomes : [S, A, O] next state of each outcome; −1 if it ends the process
-    alpha : [C, O] concentrations of each kind; 0 for an impossible outcome
-    kinds : [S, A] kind of each state-action, from 0 to C − 1; all different by default. What is
-        observed in a state-action informs all of its kind.
-    reward : [S, A], zero by default
-    visited : [S] states that were entered
+    alpha : [C, O] Dirichlet concentrations of each kind; 0 for an impossible outcome
+    kinds : [S, A] kind of each state-action, from 0 to C − 1; all different by default. An
+        observation of a state-action informs all state-actions of the same kind.
+    reward : [S, A] reward of each state-action; zero by default
+    visited : [S] mask of the states that were entered
     tallies : [C] number of observations of each kind
     """
 
@@ -102,7 +102,11 @@ class DirichletBelief:
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
-        """Return a belief with untied rows, from concentrations [S, A, S], 0 if impossible."""
+        """Return a belief in which each state-action has its own kind.
+
+        `alpha` [S, A, S] are the concentrations of each next state, 0 if it is impossible; `reward`
+        is [S, A].
+        """
         error = InvalidBeliefError
         dense = arrays.floats(alpha, "alpha", None, error)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
@@ -114,15 +118,14 @@ class DirichletBelief:
 
     @property
     def counts(self) -> IntArray:
-        """Number of observations [S, A] of each state-action and those tied to it."""
-        shared: IntArray = self.tallies[self.kinds]
-        return shared
+        """Number of observations [S, A] of all state-actions of the same kind."""
+        return self.tallies[self.kinds]
 
     def __str__(self) -> str:
         states, actions, _ = self.outcomes.shape
-        told = f"{int(self.tallies.sum())} observations"
-        seen = int(self.visited.sum())
-        return f"DirichletBelief: {told}, {states} states ({seen} visited), {actions} actions."
+        total = f"{int(self.tallies.sum())} observations"
+        visited = int(self.visited.sum())
+        return f"DirichletBelief: {total}, {states} states ({visited} visited), {actions} actions."
 
     def mean(self) -> SparseMDP:
         """Return the mean model."""
@@ -131,10 +134,10 @@ class DirichletBelief:
     def correction(self) -> FloatArray:
         """Return the general correction σ [S, A] in closed form.
 
-        Each entry of a row is marginally Beta.
+        The probability of each next state has a Beta distribution.
         """
-        # The sum of the other concentrations is not computed as total − alpha: beside 1e16,
-        # a concentration of 0.5 would be rounded away.
+        # The sum of the other concentrations is not computed as total − alpha: in a total of 1e16,
+        # a concentration of 0.5 would be lost by rounding.
         before = np.zeros_like(self.alpha)
         before[:, 1:] = np.cumsum(self.alpha[:, :-1], axis=1)
         after = np.zeros_like(self.alpha)
@@ -149,10 +152,10 @@ class DirichletBelief:
         return per_row
 
     def _together(self, label: IntArray, rows: BoolArray, leads: BoolArray) -> FloatArray:
-        """Return σ [n] of the n `rows` [S, A] in which outcomes coincide.
+        """Return σ [n] of the n state-actions in the mask `rows` [S, A], whose outcomes coincide.
 
-        `label` [n, O] is the first outcome with the same target; `leads` [n, O] is the mask of
-        outcomes that lead to a state.
+        `label` [n, O] is the first outcome that leads to the same state; `leads` [n, O] is the mask
+        of outcomes that do not end the process.
         """
         alike = np.column_stack([self.kinds[rows], label])
         _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
@@ -175,10 +178,10 @@ class DirichletBelief:
         return float(paid.min()), float(paid.max())
 
     def update(self, observation: Visit | Transition | Sequence[Visit | Transition]) -> Self:
-        """Return the belief after a visit, or after a transition that is counted for its kind.
+        """Return the belief after a visit, a transition, or a list of these.
 
-        A transition is not counted if it does not determine the outcome (see the module docstring).
-        Several observations may be given as a tuple or list.
+        A transition is counted for its kind, unless it does not determine the outcome (see the
+        module docstring).
         """
         visited = self.visited.copy()
         states, actions = self.kinds.shape
@@ -211,17 +214,17 @@ class DirichletBelief:
         return self._model(self.draws(rng, 1)[0])
 
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Return the probabilities of the outcomes in `count` drawn models, [count, C, O]."""
+        """Return the probabilities [count, C, O] of the outcomes in `count` drawn models."""
         drawn = np.zeros((count, *self.alpha.shape))
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
-            # A single possible outcome is certain; a draw could be rounded below 1.
+            # The only possible outcome has probability 1; a draw could be rounded below 1.
             several = possible.sum() > 1
             drawn[:, kind, possible] = rng.dirichlet(alpha[possible], count) if several else 1.0
         return drawn
 
     def _model(self, shares: FloatArray) -> SparseMDP:
-        """Return the model in which the outcomes of each kind have the probabilities [C, O]."""
+        """Return the model in which the outcomes of each kind have the probabilities `shares`."""
         states, actions, count = self.outcomes.shape
         data = shares[self.kinds].ravel()
         target = self.outcomes.ravel()
@@ -233,21 +236,28 @@ class DirichletBelief:
 
 
 def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
-    """Return for each outcome the first possible one [S, A, O] with its target, or itself."""
+    """Return for each outcome the index [S, A, O] of the first outcome with the same next state.
+
+    Only possible outcomes (`alpha` [S, A, O] above 0) count; an impossible one has its own index.
+    """
+    return np.asarray(_same_target(outcomes, alpha).argmax(axis=3))
+
+
+def _same_target(outcomes: IntArray, alpha: FloatArray) -> BoolArray:
+    """Return the mask [S, A, O, O] of pairs of possible outcomes that lead to the same state."""
     apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
-    same = apart[:, :, :, None] == apart[:, :, None, :]
-    return np.asarray(same.argmax(axis=3))
+    return apart[:, :, :, None] == apart[:, :, None, :]
 
 
 def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
-    """Return concentrations [C, O]; outcomes that coincide in all rows of a kind are merged.
+    """Return concentrations [C, O]; outcomes that coincide in all state-actions of a kind merge.
 
-    The first of them gets the sum of the concentrations, the others get 0.
+    The first of these outcomes gets the sum of their concentrations, the others get 0.
     """
     count, flat = outcomes.shape[2], kinds.ravel()
-    apart = np.where(alpha[kinds] > 0, outcomes, END - 1 - np.arange(count)).reshape(-1, count)
     always = np.ones((len(alpha), count, count), np.bool_)
-    np.logical_and.at(always, flat, apart[:, :, None] == apart[:, None, :])
+    same = _same_target(outcomes, alpha[kinds])
+    np.logical_and.at(always, flat, same.reshape(-1, count, count))
     label = always.argmax(axis=2)  # [C, O]
     used = np.unique(flat)
     merged = alpha.copy()

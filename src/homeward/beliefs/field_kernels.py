@@ -24,10 +24,11 @@ def add_columns(
     variance: FloatArray,
     spread: FloatArray,
 ) -> None:
-    """Update mean and variances by new columns w [k, S] and their whitened innovations [k].
+    """Update ``height``, ``variance`` and ``spread`` in place by new columns w, ``columns`` [k, S].
 
-    height += Σ w·innovation, variance −= Σ w², spread −= Σ (w[t] − w[s])². ``width`` is the number
-    of cells in a row of the map.
+    height += Σ w·innovation, variance −= Σ w², spread −= Σ (w[t] − w[s])². ``innovations`` [k] are
+    whitened differences of measured and expected heights. ``width`` is the number of cells in a row
+    of the map.
     """
     states = len(height)
     rows = states // width
@@ -57,9 +58,9 @@ def fill_correlated(
 ) -> None:
     """Write the probability [S, A] that each move to a neighbour works.
 
-    ``climb`` and ``descend`` [S, A] are limits in m, [1, A] if the same everywhere; ``least``
-    in m² is added to each variance as an allowance for rounding. Entries of moves that lead nowhere
-    are left as they are.
+    ``climb`` and ``descend`` are the largest rise and drop in m, [S, A], or [1, A] if the same
+    everywhere. ``least`` in m² is added to each variance as an allowance for rounding. Entries of
+    `stay` and of moves off the map are not written.
     """
     rows, last = len(height) // width, len(climb) - 1
     for a in range(FIRST, LAST + 1):
@@ -80,24 +81,28 @@ def fill_correlated(
 
 
 @njit(cache=True)
-def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> None:
-    """Write covariances [k, S] of cells with all cells, by `table` [R, C] of their distances."""
+def columns_by_offset(table: FloatArray, cells: IntArray, covariances: FloatArray) -> None:
+    """Write the covariances [k, S] of the heights of `cells` [k] with all heights.
+
+    `table` [R, C] has the covariance of two heights by their distance in rows and columns.
+    """
     rows, width = table.shape
     for j in range(len(cells)):
         row, column = cells[j] // width, cells[j] % width
         for r in range(rows):
             away = table[abs(r - row)]
             for c in range(width):
-                found[j, r * width + c] = away[abs(c - column)]
+                covariances[j, r * width + c] = away[abs(c - column)]
 
 
 @njit(cache=True)
 def whitened_box(
     lower: FloatArray, low: FloatArray, high: FloatArray, cap: float, box: FloatArray
 ) -> bool:
-    """Write intervals [n, 2] such that low ≤ L·z ≤ high for all standard normals z in them.
+    """Write intervals ``box`` [n, 2] such that low ≤ L·z ≤ high for every z [n] in the box.
 
-    Each interval is at most ``cap`` wide. Return False if one is empty.
+    ``lower`` [n, n] is L, a lower triangular matrix. Each interval is at most ``cap`` wide. Return
+    False if an interval is empty.
     """
     for i in range(len(low)):
         least, most = 0.0, 0.0

@@ -12,51 +12,42 @@ changed after they are written. So beliefs before and after an update share them
 valid; a second update of the same belief copies.
 
 **Repeated measurements.** A second measurement of a cell waits. Once the waiting measurements of a
-cell would together reduce the variance of its height by the factor `FOLD`, they are used as one,
-which is exact. So the number of columns of a cell grows only with the logarithm of its precision.
-Waiting measurements are not part of the belief. Which ones wait depends on variances alone, not on
-measured heights. So the measurements used after each step include those used before it, and all
-proofs about the course of a run hold for them.
+cell would together reduce the variance of its height by the factor `FOLD`, they are used as one
+measurement, which is exact. So the number of columns of a cell grows only with the logarithm of its
+precision. Waiting measurements are not part of the belief. Whether a measurement waits depends on
+variances alone, not on measured heights. A measurement that was used stays in use. So all proofs
+about the course of a run hold for the measurements in use.
 
-**What is proven.** A move works if the height difference of its ends is within limits. That
-difference is normal given the measurements, so its probability is exact. Outcomes W of attempted
-moves are conditioned on as follows. An attempted move is known: 1 or 0. For the event E that
-another move works, or never works, Pr(E | W) ≤ Pr(E) / Pr(W), everything given the measurements.
-Pr(W) is at least the mass of a box of independent normals on which all doubtful outcomes hold, less
-the sum of the probabilities that an almost certain one is violated. If both ends of every attempted
-move are measured precisely, Pr(W) is 1 and probabilities are exact; otherwise `success_bounds`
-holds bounds.
+**What is proven.** A move works if the height difference of its ends is within limits. Given the
+measurements, that difference is normal, so the move's success probability is exact. Let W be the
+outcomes of all attempted moves. The success of an attempted move is 1 or 0. Let E be the event that
+another move works, or that it never works. Given the measurements, Pr(E | W) ≤ Pr(E) / Pr(W).
+Pr(W) is at least the mass of a box of independent normals on which all doubtful outcomes hold,
+minus the probabilities that each almost certain outcome is violated. If both ends of every
+attempted move are measured precisely, Pr(W) is 1 and probabilities are exact; otherwise
+`success_bounds` returns bounds.
 
-Successes of different moves are correlated. The corrections, and the budget of a run, use single
-moves and sums of their risks only, and none of these proofs needs independence
-(``docs/theory.md``, sections 2, 5 and 11). All of this holds under the given kernel. A kernel
-fitted to the measurements adds an error that is not bounded; see `covariance.check_calibration`.
+Successes of different moves are correlated. The corrections and the budget of a run use only single
+moves and sums of their risks. None of their proofs needs independence (``docs/theory.md``, sections
+2, 5 and 11). All proofs assume the given kernel. A kernel fitted to the measurements adds an error
+that is not bounded; see `covariance.check_calibration`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import fft2, next_fast_len
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from homeward.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    frozen,
-    marks,
-    numbers,
-    own,
-    unless_given,
-)
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, own, unless_given
 from homeward.beliefs.attempts import Attempts, Edges
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.field_kernels import (
     add_columns,
@@ -68,69 +59,61 @@ from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
 from homeward.beliefs.height_kernels import FIRST, LAST
 from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
-from homeward.beliefs.observations import Transition, in_turn
+from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
-ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the largest prior one
+ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the largest prior variance
 JITTER = 2.0**-36  # added to the diagonal before a draw, relative to the largest prior variance
-DOUBTFUL = 2.0**-20  # probability of the opposite from which an attempted move enters the box
-BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # interval widths, in deviations, that are tried for the box
+DOUBTFUL = 2.0**-20  # an outcome is doubtful if its opposite has more than this probability
+BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # largest widths of a box's intervals, in standard deviations
 BLOCK = 256  # columns that are stored together
-FOLD = 4.0  # factor on a height's variance at which waiting measurements are taken in
-MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square
-MAX_JUDGED = 1500  # most cells by which a kernel is judged
-MAX_DRAWS = 4096  # most draws of heights until one agrees with every attempted move
+FOLD = 4.0  # waiting measurements are used if they divide a height's variance by this or more
+MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square of S
+MAX_JUDGED = 1500  # largest number of cells by which a kernel is judged
+MAX_DRAWS = 4096  # largest number of draws until heights agree with every attempted move
+
+_APPEND = Lock()  # held while columns are reserved in a block
 
 
 class Columns:
-    """The columns W, stored as rows of blocks [BLOCK, S] that versions of a belief share.
+    """The columns W, stored as rows of blocks [BLOCK, S] that beliefs share.
 
-    The first append after a column writes into its block. A second append after the same column
-    copies that block, and shares the blocks before it.
+    The first belief that appends columns after a column writes into the last block. A second belief
+    that appends after the same column copies that block, and shares the blocks before it.
     """
 
-    def __init__(self) -> None:
-        self.blocks: list[FloatArray] = []
-        self.used = 0
-        self._lock = Lock()
+    def __init__(self, blocks: list[FloatArray] | None = None, used: int = 0) -> None:
+        self.blocks, self.used = blocks or [], used
 
     def first(self, count: int) -> list[FloatArray]:
-        """Return the first `count` columns, as blocks."""
+        """Return the first `count` columns as a list of blocks, each [at most BLOCK, S]."""
         full, rest = divmod(count, BLOCK)
         return self.blocks[:full] + ([self.blocks[full][:rest]] if rest else [])
 
     def at(self, count: int, cells: IntArray) -> FloatArray:
-        """Return the entries [count, k] of the first columns at some cells [k]."""
+        """Return the entries [count, k] of the first `count` columns at `cells` [k]."""
         return np.concatenate(
             [np.empty((0, len(cells))), *(b[:, cells] for b in self.first(count))]
         )
 
     def append(self, count: int, rows: FloatArray) -> Columns:
         """Return the first `count` columns, followed by the new columns `rows` [k, S]."""
-        with self._lock:
+        with _APPEND:
             is_last = self.used == count
             if is_last:
                 self.used += len(rows)
         target = self
         if not is_last:
-            target = Columns()
-            target.blocks = [*self.blocks[: count // BLOCK]]
-            if count % BLOCK:
-                target.blocks.append(self.blocks[count // BLOCK].copy())
-            target.used = count + len(rows)
-        for k in range(0, len(rows)):
-            block, place = divmod(count + k, BLOCK)
+            full, rest = divmod(count, BLOCK)
+            last = [self.blocks[full].copy()] if rest else []
+            target = Columns(self.blocks[:full] + last, count + len(rows))
+        for k, row in enumerate(rows, start=count):
+            block, place = divmod(k, BLOCK)
             if block == len(target.blocks):
                 target.blocks.append(np.empty((BLOCK, rows.shape[1])))
-            target.blocks[block][place] = rows[k]
+            target.blocks[block][place] = row
         return target
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"blocks": self.blocks, "used": self.used}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=Lock())
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,20 +124,21 @@ class CorrelatedTerrainBelief(SlopeBelief):
     ----------
     shape : Rows and columns
     kernel : A Matérn kernel, or the prior covariance [S, S] in m²
-    prior : m, prior mean of each height [S], or one number for all
+    prior : [S] m, prior mean of each height, or one number for all heights
     cell : m, height and width of a cell, or one number for both
     climb : Degrees, steepest slope up
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
     looked, limits : As in `TerrainBelief`
-    information : Nats that the measurements tell about all heights together, exactly
+    information : Exact information in nats of the measurements about all heights together
     height : [S] m, mean height given the measurements
-    variance : [S] m², of the heights given the measurements
+    variance : [S] m², variance of each height given the measurements
     _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
-    _columns, _count : W, of which this version has the first `_count` columns
-    _precision, _weighted : [S] Σ 1/v and Σ y/v over the measurements y of each cell
-    _waiting : [2, S] the same for the measurements that still wait
+    _columns, _count : The shared columns W; the first `_count` of them belong to this belief
+    _precision, _weighted : [S] Σ 1/v and Σ y/v over the used measurements y, of variance v, of each
+        cell
+    _waiting : [2, S] both sums over the measurements that still wait
     """
 
     shape: tuple[int, int]
@@ -182,22 +166,15 @@ class CorrelatedTerrainBelief(SlopeBelief):
         states = grid_size(self.shape, error)
         if states > MAX_CELLS:
             raise error(
-                f"a correlated belief of {self.shape[0]} x {self.shape[1]} cells has {states:,}, "
-                f"the most is {MAX_CELLS:,}: take larger cells or a part of the map"
+                f"a correlated belief of {self.shape[0]} x {self.shape[1]} cells has {states:,} "
+                f"cells, expected at most {MAX_CELLS:,}: use larger cells or a part of the map"
             )
-        sides = self._checked_sides()
+        self._check_common()
         prior = np.asarray(self.prior, np.float64)
         prior = np.full(states, prior) if prior.ndim == 0 else prior
         kernel = self.kernel
-        if not isinstance(kernel, Matern):
-            kernel = _covariance(kernel, states)
-        attempts = Attempts.none() if self.attempts is None else self.attempts
         self.__dict__.update(
-            cell=sides,
-            blocked=marks(self.blocked, "blocked", states, error),
-            kernel=kernel,
-            attempts=attempts,
-            looked=marks(self.looked, "looked", states, error),
+            kernel=kernel if isinstance(kernel, Matern) else _covariance(kernel, states),
             _columns=Columns(),
             _count=0,
             _precision=frozen(np.zeros(states)),
@@ -206,22 +183,17 @@ class CorrelatedTerrainBelief(SlopeBelief):
         )
         prior = finite_heights(prior, "the prior mean", self.blocked)
         self.__dict__.update(prior=prior, height=prior, variance=self._prior_variance)
-        self.__dict__["limits"] = self._checked_limits()
         self.__dict__["_spread"] = self._prior_spread()
-        self._check_attempts()
 
     @property
     def measured(self) -> BoolArray:
-        """Which cells [S] were measured."""
-        found: BoolArray = self._precision > 0.0
-        return found
+        """Mask [S] of the cells that were measured."""
+        return self._precision > 0.0
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds."""
         return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
-
-    # What planners ask for.
 
     def measured_success(self) -> FloatArray:
         """Return the success probability [S, A] of each move given the measurements alone."""
@@ -229,24 +201,22 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        known, pairs = self._success, self.attempts.pairs
+        success, pairs, likely = self._success, self.attempts.pairs, self.outcome_mass
         if not len(pairs):
-            return known, known
-        low = high = known.copy()
-        exact = self.exactness == "exact"
-        if not exact:
-            stays = grid_graph(*self.shape).dest == np.arange(len(known))[:, None]
-            likely = self.outcome_mass
-            if likely > 0.0:
-                low = np.clip(1.0 - (1.0 - known) / likely, 0.0, 1.0)
-                high = np.minimum(known / likely, 1.0)
-            else:
-                low, high = np.zeros_like(known), np.ones_like(known)
-            low[stays] = high[stays] = 1.0
+            return success, success
+        if self.exactness == "exact":
+            low = high = success.copy()
+        elif likely > 0.0:
+            low = np.clip(1.0 - (1.0 - success) / likely, 0.0, 1.0)
+            high = np.minimum(success / likely, 1.0)
+        else:
+            low, high = np.zeros_like(success), np.ones_like(success)
+        stays = ~changes_state(grid_graph(*self.shape).dest)
         for bound in (low, high):
+            bound[stays] = 1.0
             bound.ravel()[pairs] = self.attempts.worked
-        low = frozen(low)
-        return low, low if exact else frozen(high)
+        low.flags.writeable = high.flags.writeable = False
+        return low, high
 
     @cached_property
     def _success(self) -> FloatArray:
@@ -260,7 +230,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _table(self) -> FloatArray:
-        """Prior covariance [R, C] by distance in rows and columns, for a Matérn kernel."""
+        """Prior covariance [R, C] in m² by distance in rows and columns, for a Matérn kernel."""
         assert isinstance(self.kernel, Matern)
         (rows, columns), (tall, wide) = self.shape, self.size
         return self.kernel.covariance(
@@ -275,46 +245,49 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def least_variance(self) -> float:
-        """Allowance for rounding in m², added to the variance of each rise."""
+        """Allowance in m² for rounding, added to the variance of each rise."""
         return ROUNDING * float(self._prior_variance.max())
 
     def _prior_spread(self) -> FloatArray:
-        """Return the prior variance [4, S] of the height differences; 1 without a neighbour."""
+        """Return the prior variance [4, S] in m² of the rise to the neighbours E, SE, S and SW.
+
+        An entry without a neighbour is 1.
+        """
         dest = grid_graph(*self.shape).dest
         spread = np.ones((LAST - FIRST + 1, len(dest)))
         state = np.arange(len(dest))
         for a in range(FIRST, LAST + 1):
-            here = state[dest[:, a] != state]
-            if isinstance(self.kernel, Matern):
-                if len(here):
-                    down, right = (abs(d) for d in STEPS[a])
-                    spread[a - FIRST, here] = 2.0 * (self._table[0, 0] - self._table[down, right])
+            start = state[dest[:, a] != state]
+            if not len(start):
                 continue
-            there, variance = dest[here, a], self._prior_variance
-            cross = self.kernel[here, there]
-            spread[a - FIRST, here] = variance[here] + variance[there] - 2.0 * cross
+            if isinstance(self.kernel, Matern):
+                down, right = (abs(d) for d in STEPS[a])
+                spread[a - FIRST, start] = 2.0 * (self._table[0, 0] - self._table[down, right])
+                continue
+            end, variance = dest[start, a], self._prior_variance
+            cross = self.kernel[start, end]
+            spread[a - FIRST, start] = variance[start] + variance[end] - 2.0 * cross
         return frozen(spread)
 
     def _prior_rows(self, cells: IntArray) -> FloatArray:
-        """Return the prior covariances [k, S] of cells with all others."""
+        """Return the prior covariances [k, S] in m² of heights at `cells` [k] with all heights."""
         if not isinstance(self.kernel, Matern):
             return self.kernel[cells]
-        found = np.empty((len(cells), len(self.blocked)))
-        columns_by_offset(self._table, cells, found)
-        return found
-
-    # Learning.
+        rows = np.empty((len(cells), len(self.blocked)))
+        columns_by_offset(self._table, cells, rows)
+        return rows
 
     def covariance(self, cells: ArrayLike) -> FloatArray:
-        """Return the covariance [k, k] in m² of some heights given the measurements."""
+        """Return the covariance [k, k] in m² of heights at `cells` [k], given the measurements."""
         at = np.asarray(cells, np.intp)
-        told = self._columns.at(self._count, at)
-        return self._prior_rows(at)[:, at] - told.T @ told
+        columns = self._columns.at(self._count, at)
+        return self._prior_rows(at)[:, at] - columns.T @ columns
 
     def information_gain(self, cells: ArrayLike, variances: ArrayLike) -> float:
         """Return the exact gain in nats of measuring cells [k] with error variances [k] in m².
 
-        It is ½ ln det(I + R⁻¹Σ): what the measurement tells about all heights together.
+        It is the information ½ ln det(I + R⁻¹Σ) of the measurement about all heights together. Σ is
+        the covariance of the cells' heights, and R is the diagonal matrix of the error variances.
         """
         error = np.sqrt(np.broadcast_to(np.asarray(variances, np.float64), np.shape(cells)))
         if not (error > 0.0).all():
@@ -324,7 +297,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         return float(np.log(np.diagonal(cholesky(matrix, lower=True))).sum())
 
     def calibration(self) -> Calibration:
-        """Judge a Matérn kernel by the heights of the `MAX_JUDGED` best known measured cells."""
+        """Return how well a Matérn kernel fits the `MAX_JUDGED` most precisely measured cells."""
         if not isinstance(self.kernel, Matern):
             raise InvalidBeliefError(
                 "only a Matérn kernel can be calibrated, not a given covariance"
@@ -332,42 +305,33 @@ class CorrelatedTerrainBelief(SlopeBelief):
         cells = np.flatnonzero(self._precision)
         cells = np.sort(cells[np.argsort(-self._precision[cells], kind="stable")[:MAX_JUDGED]])
         errors = 1.0 / self._precision[cells]
-        off = self._weighted[cells] * errors - np.asarray(self.prior)[cells]
+        residuals = self._weighted[cells] * errors - np.asarray(self.prior)[cells]
         return check_calibration(
-            self.kernel, cells, off, self.shape, cell=self.size, noise=errors, warn=False
+            self.kernel, cells, residuals, self.shape, cell=self.size, noise=errors, warn=False
         )
 
-    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a tried move, or both, or a list of these."""
-        match observation:
-            case tuple() | list():
-                return in_turn(self, observation)
-            case Heights():
-                moved = observation.moved
-            case Transition():
-                moved = observation
-            case _:
-                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+    def _after(self, attempts: Attempts, moved: Transition | None, seen: Heights | None) -> Self:
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
-        for name in ("_mean", "_bounds", "outcome_mass"):
+        new.__dict__["attempts"] = attempts
+        for name in ("_mean", "_bounds", "outcome_mass", "_edges"):
             new.__dict__.pop(name, None)
-        if moved is not None:
-            new.__dict__["attempts"] = self._attempts_after(moved)
-            new.__dict__.pop("_edges", None)
-        if isinstance(observation, Heights):
+        if seen is not None:
             for name in ("_success", "_solver"):
                 new.__dict__.pop(name, None)
-            new._learn(observation)
+            new._learn(seen)
         return new
 
     def _learn(self, seen: Heights) -> None:
-        """Condition this new version on measured heights, except those that have to wait."""
+        """Condition this new belief on measured heights, except on those that have to wait."""
         floor = np.maximum(self.variance, self.least_variance)
-        seen.posterior(self.blocked, self.height, floor)  # raises if they are invalid
-        self.__dict__["looked"] = self._looked_after(seen)
-        told = np.isfinite(seen.variances)
-        cells, values, errors = seen.cells[told], seen.heights[told], seen.variances[told]
+        seen.posterior(self.blocked, self.height, floor)  # raises if a measurement is invalid
+        if len(seen.cells):
+            looked = self.looked.copy()
+            looked[seen.cells[seen.variances.argmin()]] = True
+            self.__dict__["looked"] = frozen(looked)
+        finite = np.isfinite(seen.variances)
+        cells, values, errors = seen.cells[finite], seen.heights[finite], seen.variances[finite]
         waiting = self._waiting.copy()
         waiting[:, cells] += 1.0 / errors, values / errors
         enough = waiting[0, cells] * self.variance[cells] >= FOLD - 1.0
@@ -380,7 +344,10 @@ class CorrelatedTerrainBelief(SlopeBelief):
                 self._condition(cells, weighted / precision, 1.0 / precision)
 
     def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
-        """Append the columns of measured cells [k], and update means and variances."""
+        """Append the columns of measured cells [k], and update means and variances.
+
+        `values` [k] are measured heights in m, and `errors` [k] their error variances in m².
+        """
         rows = self._prior_rows(cells)
         for block in self._columns.first(self._count):
             rows = rows - block[:, cells].T @ block
@@ -399,7 +366,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         precision, weighted = self._precision.copy(), self._weighted.copy()
         precision[cells] += 1.0 / errors
         weighted[cells] += values / errors
-        told = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())
+        gain = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())  # nats
         height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
         add_columns(new, innovations, self.shape[1], height, variance, spread)
         np.maximum(variance, self.least_variance, out=variance)
@@ -411,25 +378,23 @@ class CorrelatedTerrainBelief(SlopeBelief):
             _spread=frozen(spread),
             _precision=frozen(precision),
             _weighted=frozen(weighted),
-            information=self.information + told,
+            information=self.information + gain,
         )
-
-    # Attempted moves.
 
     @cached_property
     def outcome_mass(self) -> float:
-        """Lower bound on the probability of all attempts' outcomes given the measurements."""
+        """Lower bound on the probability of the outcomes of all attempts given the measurements."""
         if not len(self.attempts):
             return 1.0
         works = self._success.ravel()[self.attempts.pairs]
         doubt = np.where(self.attempts.worked, 1.0 - works, works)
-        box = doubt > DOUBTFUL
-        likely = self._box_mass(self._edges.of(box)) if box.any() else 1.0
-        return likely - float(doubt[~box].sum())
+        doubtful = doubt > DOUBTFUL
+        likely = self._box_mass(self._edges.of(doubtful)) if doubtful.any() else 1.0
+        return likely - float(doubt[~doubtful].sum())
 
     def _box_mass(self, edges: Edges) -> float:
-        """Return a lower bound on the probability of doubtful outcomes: the mass of a box."""
-        if self.limits is None and self.climb == self.descend:  # each is there in both directions
+        """Return a lower bound on the probability of the outcomes `edges`: the mass of a box."""
+        if self.limits is None and self.climb == self.descend:  # both directions were stored
             edges = edges.of(edges.start < edges.end)
         cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
         count = len(edges.start)
@@ -453,10 +418,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
                 best = max(best, float(np.prod(mass(box[:, 0], box[:, 1]))))
         return best
 
-    # Concrete worlds.
-
     def _draw_error(self, rng: np.random.Generator) -> FloatArray:
-        """Draw the heights' deviations [S] in m from the prior mean, before all measurements."""
+        """Draw the deviations [S] in m of the heights from the prior mean, without measurements."""
         if self._torus is not None:
             waves = rng.standard_normal((2, *self._torus.shape))
             rows, columns = self.shape
@@ -487,16 +450,18 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _prior_factor(self) -> FloatArray:
-        """Lower Cholesky factor [S, S] of the prior covariance, with a little jitter."""
+        """Lower Cholesky factor [S, S] of the prior covariance plus `JITTER` on the diagonal."""
         matrix = self._prior_rows(np.arange(len(self.blocked)))
         matrix = matrix.copy() if matrix is self.kernel else matrix
         matrix.flat[:: len(matrix) + 1] += JITTER * float(self._prior_variance.max())
-        found: FloatArray = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return found
+        return cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
 
     @cached_property
     def _solver(self) -> tuple[IntArray, FloatArray, tuple[FloatArray, bool]]:
-        """Measured cells [n], their covariances [n, S] and the factor of their covariance."""
+        """Measured cells [n], their prior covariances [n, S] with all heights, and a factor.
+
+        The factor is the lower Cholesky factor of the covariance [n, n] of the measurements.
+        """
         cells = np.flatnonzero(self._precision)
         rows = self._prior_rows(cells)
         matrix = rows[:, cells]
@@ -506,8 +471,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Draw heights [S] in m that agree with every attempted move, by rejection.
 
-        A draw of the prior is corrected by what it would have shown at the measured cells. Raise
-        `ImpossibleObservationError` if no draw of `MAX_DRAWS` agrees with the attempts.
+        A draw of the prior, with its own simulated measurements, is corrected to the real ones
+        (Matheron's rule). Raise `ImpossibleObservationError` if none of `MAX_DRAWS` draws agrees
+        with the attempts.
         """
         cells, rows, solver = self._solver
         edges = self._edges

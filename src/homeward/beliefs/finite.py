@@ -34,9 +34,9 @@ from homeward.models import Model, Moves, SparseMDP
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # what a finite belief learns from
-LEAST_WEIGHT = 1e-250  # least weight of a possible world: no product of chances gets to 0
-ROW_TOLERANCE = 1e-9  # largest difference between the entries of rows that agree
+Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # observations of a finite belief
+LEAST_WEIGHT = 1e-250  # smallest weight of a possible world, so that no product of weights is 0
+ROW_TOLERANCE = 1e-9  # largest difference of an observed and a true probability of a row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +49,10 @@ class FiniteBelief:
     Attributes
     ----------
     worlds : [M] models
-    weights : [M] probabilities, equal by default; given ones are normalised
-    visited : [S] states that were entered
-    counts : [S, A] number of observed transitions
-    labels : [M] number of each world in the first belief; updates remove worlds
+    weights : [M] probabilities of the worlds, which are normalised; equal by default
+    visited : [S] mask of the states that were entered
+    counts : [S, A] number of observed transitions of each state-action
+    labels : [M] index of each world in the belief before all updates, which may remove worlds
     """
 
     worlds: Sequence[Model]
@@ -98,9 +98,7 @@ class FiniteBelief:
             ):
                 raise error(f"world {i} and world 0 have different destinations")
             for part in ("state", "action"):
-                _check_names(
-                    part, i, getattr(world, f"{part}_names"), getattr(first, f"{part}_names")
-                )
+                _check_names(part, i, *(getattr(w, f"{part}_names") for w in (world, first)))
             if (np.isfinite(world.reward) != np.isfinite(first.reward)).any():
                 raise error(f"world {i} and world 0 differ in the actions that can be chosen")
         count, shape = len(worlds), (first.states, first.actions)
@@ -114,20 +112,21 @@ class FiniteBelief:
             total = float(weights.sum())
         if not 0 < total < np.inf:
             raise error(f"the weights sum to {total:g}, expected a finite number above 0")
-        visited, counts = (
-            marks(self.visited, "visited", shape[0], error),
-            checked_counts(self.counts, shape, error),
+        labels = np.arange(count) if self.labels is None else self.labels
+        set_fields(
+            self,
+            worlds=worlds,
+            weights=frozen(weights / total),
+            visited=marks(self.visited, "visited", shape[0], error),
+            counts=checked_counts(self.counts, shape, error),
+            labels=indices(labels, "label", (count,), (0, 2**31), "m", error),
         )
-        set_fields(self, worlds=worlds, weights=frozen(weights / total))
-        numbers = np.arange(count) if self.labels is None else self.labels
-        labels = indices(numbers, "label", (count,), (0, 2**31), "m", error)
-        set_fields(self, visited=visited, counts=counts, labels=labels)
 
     def __str__(self) -> str:
         states, actions = self.counts.shape
-        likely = f"{len(self.worlds)} worlds" if len(self.worlds) > 1 else "1 world"
-        seen = int(self.visited.sum())
-        return f"FiniteBelief: {likely}, {states} states ({seen} visited), {actions} actions."
+        worlds = f"{len(self.worlds)} worlds" if len(self.worlds) > 1 else "1 world"
+        visited = int(self.visited.sum())
+        return f"FiniteBelief: {worlds}, {states} states ({visited} visited), {actions} actions."
 
     def mean(self) -> Model:
         """Return the mean model, of the same type as the worlds."""
@@ -173,8 +172,8 @@ class FiniteBelief:
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False
-        success, changes = (self._success()[self.weights > 0.0], changes_state(first.dest))
-        return not ((success > 0.0) & (success < 1.0) & changes).any()
+        success = self._success()[self.weights > 0.0]
+        return not ((success > 0.0) & (success < 1.0) & changes_state(first.dest)).any()
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) [S, A]: the weight of the worlds in which a move never works."""
@@ -182,10 +181,10 @@ class FiniteBelief:
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Observed | Sequence[Observed]) -> Self:
-        """Return the belief after an observation, by Bayes' rule; impossible worlds are removed.
+        """Return the belief after an observation or a list of observations, by Bayes' rule.
 
-        A world that is possible keeps a weight above 0, at least `LEAST_WEIGHT`. Several
-        observations may be given as a tuple or list.
+        Impossible worlds are removed. The weight of a possible world is at least `LEAST_WEIGHT`
+        before the weights are normalised.
         """
         visited, counts, labels = self.visited.copy(), self.counts, Labels.of(self.worlds[0])
         match observation:
@@ -204,8 +203,7 @@ class FiniteBelief:
             case Rows():
                 pairs = observation.numbers(labels)
                 rows = (np.array([w.row(*pair) for pair in pairs]) for w in self.worlds)
-                differences = (np.abs(found - observation.probabilities) for found in rows)
-                gaps = [difference.max(initial=0.0) for difference in differences]
+                gaps = (np.abs(row - observation.probabilities).max(initial=0.0) for row in rows)
                 likelihood = np.array([float(gap <= ROW_TOLERANCE) for gap in gaps])
             case Likelihood():
                 observation.check(self.labels)
@@ -227,22 +225,21 @@ class FiniteBelief:
     def as_moves(self) -> FiniteBelief | None:
         """Return the same belief with `Moves` worlds; None if the worlds are not move-or-stay.
 
-        They are move-or-stay if each state-action leads to one destination, the same in all worlds,
-        or stays, and never ends the process. The bounds of `Moves` are tighter, so planners use
-        this form.
+        Worlds are move-or-stay if each state-action either leads to one destination, the same in
+        all worlds, or stays, and never ends the process. The bounds of `Moves` are tighter, so
+        planners use this form.
         """
         first = self.worlds[0]
         if isinstance(first, Moves):
             return self
-        found = destinations([world.sparse() for world in self.worlds])
-        if found is None:
+        dest = destinations([world.sparse() for world in self.worlds])
+        if dest is None:
             return None
-        dest, moves = found, changes_state(found)
-        rows = np.arange(dest.size).reshape(dest.shape)
         worlds = []
         for world in self.worlds:
-            works = np.asarray(world.sparse().transitions[rows.ravel(), dest.ravel()])
-            success = np.where(moves, np.clip(works.reshape(dest.shape), 0.0, 1.0), 1.0)
+            works = np.asarray(world.sparse().transitions[np.arange(dest.size), dest.ravel()])
+            works = np.clip(works.reshape(dest.shape), 0.0, 1.0)
+            success = np.where(changes_state(dest), works, 1.0)
             names = first.state_names, first.action_names
             worlds.append(Moves(dest, success, world.reward, *names))
         return replace(self, worlds=worlds)
@@ -266,10 +263,11 @@ class FiniteBelief:
 
 
 def destinations(worlds: Sequence[SparseMDP]) -> IntArray | None:
-    """Return the only other state [S, A] that each state-action can lead to in any world.
+    """Return the one destination [S, A] of each state-action, besides the state itself.
 
-    If a state-action leads to no other state, its entry is the state itself. Return None if a
-    state-action leads to several other states, or may end the process.
+    It is the same in all worlds. If a state-action leads to no other state, the destination is the
+    state itself. Return None if a state-action leads to several other states, or may end the
+    process.
     """
     shape = worlds[0].states, worlds[0].actions
     here = np.repeat(np.arange(shape[0]), shape[1])
@@ -288,9 +286,9 @@ def destinations(worlds: Sequence[SparseMDP]) -> IntArray | None:
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
-    """Return the probability that the next state is `next_state`, or that the process ends (None).
+    """Return the probability that the next state is `next_state`; None means that the process ends.
 
-    If a row sums to 1 up to rounding, its probability of ending is 0.
+    If the probabilities of all next states sum to 1 up to rounding, the probability of ending is 0.
     """
     row = world.row(state, action)
     if next_state is not None:
@@ -303,7 +301,7 @@ def _chance(world: Model, state: int, action: int, next_state: int | None) -> fl
 def _check_names(
     part: str, world: int, names: Sequence[str] | None, first: Sequence[str] | None
 ) -> None:
-    """Raise if a world numbers its named states or actions otherwise than world 0."""
+    """Raise if the `names` of states or actions in a world differ from the names in world 0."""
     if names is None or first is None or names == first:
         return
     for k, (name, expected) in enumerate(zip(names, first, strict=True)):

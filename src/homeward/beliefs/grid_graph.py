@@ -25,7 +25,7 @@ STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1
 
 @njit(cache=True)
 def back(action: int) -> int:
-    """Return the action that leads back from the destination of an action, both from 1 to 8."""
+    """Return the action that leads back from the destination of `action`; both are from 1 to 8."""
     return action + 4 if action <= 4 else action - 4
 
 
@@ -64,7 +64,10 @@ class Attempt(NamedTuple):
 
 
 def attempt_of(moved: Transition, graph: Moves, blocked: BoolArray) -> Attempt:
-    """Return an observed move as an `Attempt`; raise if the graph or `blocked` forbids it."""
+    """Return an observed move as an `Attempt`; raise if it is impossible on the graph.
+
+    `blocked` [S] is the mask of cells in which no move can start.
+    """
     state, action, after = moved.numbers(Labels.of(graph))
     there = int(graph.dest[state, action])
     if after not in (state, there):

@@ -1,23 +1,26 @@
 """The probability that several moves work together, over independent normal heights.
 
 A move works if the rise between its two cells is within limits. So a set of moves is a graph of
-cells with a window for the rise of each pair. A forest of its riskiest pairs is integrated cell by
-cell, leaves first; of the other pairs the risks are subtracted (union bound). Along a simple path
-the forest is all of it: a forward pass with one-dimensional integrals.
+cells, in which each pair of cells has a window: an interval of allowed rises. A forest of the
+riskiest pairs is integrated cell by cell, leaves first. The risks of the other pairs are subtracted
+(union bound). A simple path is a forest itself, and is integrated by one forward pass with
+one-dimensional integrals.
 
-**Lower bound.** Let g(x) be the probability that the pairs met so far in a cell's subtree work,
-given its height x. The density f = φ·g, g itself, and the mass of f in a sliding window or beyond
-it are all log-concave in x (Prékopa). Each cell has a grid in units of its deviation. On a bin with
-normal mass q, at whose ends g is at least u and v, g is at least u^(1−t)·v^t, so by Jensen
+**Lower bound.** Let g(x) be the probability that all pairs in the part of a cell's subtree that is
+integrated so far work, given the cell's height x. Then g, the density f = φ·g, and the mass of f in
+a sliding window or beyond it are all log-concave in x (Prékopa). Each cell has a grid in units of
+its standard deviation. On a bin with normal mass q, at whose ends g is at least u and v, g is at
+least u^(1−t)·v^t at the place t from 0 to 1, so by Jensen's inequality
 
     ∫ φ g  ≥  q·u^(1−t̄)·v^t̄  ≥  q / ((1 − t̄)/u + t̄/v),
 
-where t̄ is the mean place in the bin. Parts of a bin are bounded alike by the harmonic mean of the
-densities at their ends. The error is of second order in the width of a bin.
+where t̄ is the mean place in the bin. Parts of a bin are bounded in the same way, by the harmonic
+mean of the densities at their ends. The error is of second order in the width of a bin.
 
-**Upper bound.** A pair takes the probability that its rise is outside its window from that of both
-subtrees together. That mass is log-concave on each side, so it has the same kind of lower bound;
-subtracting it gives an upper bound. See ``docs/theory.md``, section 14.
+**Upper bound.** When a pair joins two subtrees, the probability that all pairs work falls by the
+probability that its rise is outside its window while both subtrees work. That mass is log-concave
+on each side of the window, so it has the same kind of lower bound. Subtracting this lower bound
+gives an upper bound. See ``docs/theory.md``, section 14.
 """
 
 from __future__ import annotations
@@ -34,34 +37,34 @@ if TYPE_CHECKING:
     from homeward.beliefs.height_kernels import Ground
 
 REACH = 7  # standard deviations up to which a height is integrated; the rest has a mass of 3e-12
-FINEST, COARSEST = 512, 32  # bins per deviation: the most, beside well-known cells, and the least
-BINS_PER_RATIO = 8  # bins per standard deviation of the best known cell below
-NEGLIGIBLE = 1e-8  # risk of a move up to which it is subtracted instead of integrated
-ROUNDING = 2.0**-36  # rounding of a probability for each cell: the sums and places of its bins
-CANCELLED = 2.0**-40  # relative rounding of a sum over bins in a difference of sums
-NUDGE = 2.0**-47  # rounding of the end of a window, relative to the lengths that add up to it
+FINEST, COARSEST = 512, 32  # largest and smallest number of bins per standard deviation
+BINS_PER_RATIO = 8  # bins of a cell per standard deviation of its most precisely known child
+NEGLIGIBLE = 1e-8  # largest risk of a move that is subtracted instead of integrated
+ROUNDING = 2.0**-36  # bound on the rounding error of a probability, per cell
+CANCELLED = 2.0**-40  # relative rounding error of a sum over bins, in a difference of two sums
+NUDGE = 2.0**-47  # rounding error of the end of a window, relative to the lengths that add up to it
 
 
 class Bins(NamedTuple):
     """The standard normal distribution on grids of 512, 256, 128, 64 and 32 bins per unit."""
 
-    mass: FloatArray  # [5, n] of each bin
+    mass: FloatArray  # [5, n] probability of each bin
     place: FloatArray  # [5, n] mean place in each bin, from 0 to 1
-    density: FloatArray  # [5, n + 1] at the ends of the bins
+    density: FloatArray  # [5, n + 1] density at the ends of the bins
 
 
 def _standard() -> Bins:
     strides = 2 ** np.arange(int(math.log2(FINEST // COARSEST)) + 1)
-    found = Bins(*(np.zeros((len(strides), 2 * REACH * FINEST + 1)) for _ in range(3)))
+    bins = Bins(*(np.zeros((len(strides), 2 * REACH * FINEST + 1)) for _ in range(3)))
     for row, per in enumerate(FINEST // strides):
         z = np.arange(-REACH * per, REACH * per + 1) / per
         beyond = np.array([0.5 * math.erfc(abs(x) / math.sqrt(2.0)) for x in z])
         density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         mass = np.abs(np.diff(beyond))  # 0 is the end of a bin
-        found.mass[row, : len(mass)] = mass
-        found.place[row, : len(mass)] = (-np.diff(density) / mass - z[:-1]) * per
-        found.density[row, : len(z)] = density
-    return found
+        bins.mass[row, : len(mass)] = mass
+        bins.place[row, : len(mass)] = (-np.diff(density) / mass - z[:-1]) * per
+        bins.density[row, : len(z)] = density
+    return bins
 
 
 BINS = _standard()
@@ -79,11 +82,11 @@ def height_sets(
     low: FloatArray,
     high: FloatArray,
 ) -> None:
-    """Write bounds [N] on the probability that all moves of each of some `MoveSets` work.
+    """Write bounds `low` and `high` [N] on the probability that all moves of each set work.
 
-    Each move [n] ends in a cell of `ends`, never works with probability at most `risks`, and works
-    with probability at most `likely`. For moves in the mask `apart`, only these
-    two bounds are used.
+    `sets` are `MoveSets` with n moves. Each move ends in the cell `ends` [n], never works with
+    probability at most `risks` [n], and works with probability at most `likely` [n]. For moves in
+    the mask `apart` [n], only these two bounds are used.
     """
     first, states, actions = sets
     held: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))
@@ -118,11 +121,11 @@ def _pairs(
     likely: FloatArray,
     apart: BoolArray,
 ) -> tuple[IntArray, FloatArray, FloatArray, float, float, float]:
-    """Return the pairs of cells [n], ascending, between which one of the moves is doubtful.
+    """Return the pairs of cells [n], ascending, between which a move is integrated.
 
-    A pair of cells s < t is the number s·S + t. Also returns the window [n, 2] of its rise, its
-    risk [n], the risk of moves that are in no pair, the risk of all moves, and the smallest upper
-    bound.
+    A pair of cells s < t is the number s·S + t. Also return the window [n, 2] of the rise from s to
+    t, the risk [n] of each pair, the summed risk of moves that are in no pair, the summed risk of
+    all moves, and the smallest of `likely`.
     """
     edges, size, most, left, total = len(states), len(ground.height), 1.0, 0.0, 0.0
     keys = np.empty(edges, np.int64)
@@ -161,7 +164,11 @@ def _pairs(
 def _forest(
     ground: Ground, pair: IntArray, rise: FloatArray, risk: FloatArray, bins: Bins
 ) -> tuple[float, float, float]:
-    """Return bounds for a forest of the riskiest pairs, and the risk of the others."""
+    """Return bounds on the probability that a forest of the riskiest pairs works.
+
+    Also return the summed risk of the pairs that are not in the forest. `pair`, `rise` and `risk`
+    are as returned by `_pairs`.
+    """
     size, both = len(ground.height), np.empty((len(pair), 2), np.int64)
     both[:, 0], both[:, 1] = pair // size, pair % size
     cells = np.unique(both)
@@ -192,14 +199,15 @@ def _integrate(
 ) -> tuple[float, float]:
     """Return bounds on the probability that all pairs [n] of a forest have rises in their windows.
 
-    Pair p rises from cell ``ends[p, 0]`` to ``ends[p, 1]``, within ``rise[p]``.
+    Pair p rises from cell ``ends[p, 0]`` to ``ends[p, 1]``; its window is ``rise[p]``.
     """
     count, pairs = len(mean), len(ends)
     degree = np.zeros(count, np.int64)
     for p in range(pairs):
         degree[ends[p, 0]] += 1
         degree[ends[p, 1]] += 1
-    # Leaves pass on to their neighbours, the least known first: their messages are smooth there.
+    # Leaves are integrated into their neighbours, the leaf with the largest deviation first: the
+    # result is then smooth in the neighbour's height.
     done, order = np.zeros(pairs, np.bool_), np.empty((pairs, 3), np.int64)
     grid = np.full(count, len(bins.mass) - 1)
     for n in range(pairs):
@@ -240,9 +248,9 @@ def _integrate(
     least, most = 1.0, 1.0
     for c in range(count):
         if degree[c] == 0:
-            mine = g[offset[c] : offset[c + 1]]
-            mass = np.empty(len(mine) - 1)
-            _masses(mine, grid[c], bins, mass)
+            g_root = g[offset[c] : offset[c + 1]]
+            mass = np.empty(len(g_root) - 1)
+            _masses(g_root, grid[c], bins, mass)
             least, most = least * mass.sum(), most * upper[c]
     return least, most
 
@@ -280,10 +288,11 @@ def _pass_on(
     there: FloatArray,
     bins: Bins,
 ) -> float:
-    """Multiply `there` by the mass of a leaf, weighted by `g`, whose rise is within the window.
+    """Integrate a leaf into its neighbour; return a lower bound on Pr(rise outside the window).
 
-    Return a lower bound on the probability that the rise is outside the window. The mean rise is
-    `rise`; each pair has the leaf's entry first.
+    `g` is the function g of the leaf. `there` is that of the neighbour; at each height it is
+    multiplied by the mass of the leaf's φ·g for which the rise is within the window. `rise` is the
+    mean rise from the leaf. `deviations` and `grids` have the leaf's entry first.
     """
     (deviation, deviation_there), (lower, above) = deviations, window
     last, width = len(g) - 1, 2.0 * REACH / (len(g) - 1)

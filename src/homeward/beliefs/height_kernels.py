@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from homeward.beliefs.attempts import Edges
 
 FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
-"""Results of `learn`: what is wrong with a measurement."""
+"""Codes that `learn` returns for an invalid measurement; FINE means that all are valid."""
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
-FIRST, LAST = 3, 6  # the actions E to SW, which visit every pair of neighbours once
+FIRST, LAST = 3, 6  # actions E to SW: taken from every cell, they meet each pair of cells once
 TILE = 256  # cells per tile of a sum over the map; only changed tiles are summed again
 ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
-"""Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
-subtracting erfc(far) from erfc(near) changes nothing."""
+"""In double precision, erfc is 0 from the first number on, and 2 up to the second. The third is
+the least far² − near² at which subtracting erfc(far) from erfc(near) changes nothing."""
 
 
 class Ground(NamedTuple):
@@ -45,7 +45,7 @@ class Ground(NamedTuple):
     variance: FloatArray  # [S] m²
     blocked: BoolArray  # [S]
     climb: FloatArray  # [S, A] m, largest rise of each move; [1, A] if it is the same everywhere
-    descend: FloatArray  # largest drop, alike
+    descend: FloatArray  # [S, A] or [1, A] m, largest drop of each move
 
     def limits(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest drop and the largest rise [n] of moves [n], in m."""
@@ -76,9 +76,13 @@ def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float
 
 @njit(cache=True, error_model="numpy")
 def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
-    """Write the success of the pairs of one row; a first loop computes all limits, vectorised."""
+    """Write the success of moves between a row's cells and their neighbours E, SE, S and SW.
+
+    Moves in both directions are written. The limits are computed in a loop of their own, which the
+    compiler can vectorise.
+    """
     rows, columns, height, variance, blocked, climb, descend = ground
-    found = np.empty((4, columns))
+    near_far = np.empty((4, columns))  # near and far of a move, near and far of its reverse
     start = row * columns
     for a in range(FIRST, LAST + 1):
         if row + DOWN[a] >= rows:
@@ -90,14 +94,17 @@ def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
             t = s + offset
             rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
             i, j, b = min(s, last), min(t, last), back(a)
-            found[0, column], found[1, column] = limits(rise, per, climb[i, a], descend[i, a])
-            found[2, column], found[3, column] = limits(-rise, per, climb[j, b], descend[j, b])
+            ahead = limits(rise, per, climb[i, a], descend[i, a])
+            reverse = limits(-rise, per, climb[j, b], descend[j, b])
+            near_far[0, column], near_far[1, column] = ahead
+            near_far[2, column], near_far[3, column] = reverse
         for column in range(first, end):
             s = start + column
             t = s + offset
             is_open = not (blocked[s] or blocked[t])
-            success[s, a] = chance(found[0, column], found[1, column]) if is_open else 0.0
-            success[t, back(a)] = chance(found[2, column], found[3, column]) if is_open else 0.0
+            p = chance(near_far[0, column], near_far[1, column]) if is_open else 0.0
+            p_back = chance(near_far[2, column], near_far[3, column]) if is_open else 0.0
+            success[s, a], success[t, back(a)] = p, p_back
 
 
 @njit(cache=True, error_model="numpy", parallel=True)
@@ -105,17 +112,17 @@ def fill(ground: Ground, success: FloatArray) -> None:
     """Write the probability [S, A] that each move to a neighbour works, on several threads.
 
     A move works if it rises at most ``climb`` and drops at most ``descend``, and neither end is
-    blocked. Entries of moves that lead nowhere are left as they are.
+    blocked. Entries of `stay` and of moves off the map are not written.
     """
     for row in prange(ground.rows):
         fill_row(row, ground, success)
 
 
 @njit(cache=True, error_model="numpy")
-def refresh(ground: Ground, moves: IntArray, success: FloatArray) -> None:
-    """Write the success probabilities [n] of moves [n], each given as state · A + action."""
+def refresh(ground: Ground, moves: IntArray) -> FloatArray:
+    """Return the success probabilities [n] of moves [n], each given as state·A + action."""
     _, columns, height, variance, blocked, climb, descend = ground
-    last = len(climb) - 1
+    success, last = np.empty(len(moves)), len(climb) - 1
     for i in range(len(moves)):
         s, a = moves[i] // 9, moves[i] % 9
         t = s + DOWN[a] * columns + RIGHT[a]
@@ -127,20 +134,21 @@ def refresh(ground: Ground, moves: IntArray, success: FloatArray) -> None:
             j, per = min(s, last), 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
             near, far = limits(height[t] - height[s], per, climb[j, a], descend[j, a])
             success[i] = chance(near, far)
+    return success
 
 
 @njit(cache=True)
 def moves_at(cells: IntArray, rows: int, columns: int) -> IntArray:
-    """Return the moves to and from `cells` [n] on the map: state · A + action [m], ascending."""
-    found, count = np.empty(16 * len(cells), np.int64), 0
+    """Return the moves to and from `cells` [n] on the map as state·A + action [m], ascending."""
+    moves, count = np.empty(16 * len(cells), np.int64), 0
     for c in cells:
         row, column = c // columns, c % columns
         for a in range(1, 9):
             down, right = row + DOWN[a], column + RIGHT[a]
             if 0 <= down < rows and 0 <= right < columns:
-                found[count], found[count + 1] = c * 9 + a, (down * columns + right) * 9 + back(a)
+                moves[count], moves[count + 1] = c * 9 + a, (down * columns + right) * 9 + back(a)
                 count += 2
-    return np.unique(found[:count])
+    return np.unique(moves[:count])
 
 
 @njit(cache=True, error_model="numpy")
@@ -152,12 +160,12 @@ def learn(
     height: FloatArray,
     variance: FloatArray,
     twice: BoolArray,
-    told: FloatArray,
+    posterior: FloatArray,
 ) -> tuple[int, int]:
-    """Write the posterior heights and variances of measured cells [n] to `told` [2, n].
+    """Write the posterior heights and variances of measured cells [n] to `posterior` [2, n].
 
     ``height`` and ``variance`` [S] are the prior ones. ``twice`` [n] marks a second measurement of
-    a cell. Return the first fault and the index of its measurement, or FINE and −1.
+    a cell. Return the code and the index of the first invalid measurement, or FINE and −1.
     """
     for i in range(len(cells)):
         c, seen, error = cells[i], heights[i], variances[i]
@@ -171,37 +179,41 @@ def learn(
             return NO_HEIGHT, i
         if not error > 0.0:
             return NO_VARIANCE, i
-        told[0, i], told[1, i], total = height[c], variance[c], variance[c] + error
+        posterior[0, i], posterior[1, i], total = height[c], variance[c], variance[c] + error
         if total == math.inf:
             continue  # no information
-        told[0, i] += variance[c] / total * (seen - height[c])
-        told[1, i] *= error / total
-        if told[1, i] == 0.0:
+        posterior[0, i] += variance[c] / total * (seen - height[c])
+        posterior[1, i] *= error / total
+        if posterior[1, i] == 0.0:
             return NOTHING_LEFT, i
     return FINE, -1
 
 
 @njit(cache=True, error_model="numpy")
-def doubts(edges: Edges, height: FloatArray, variance: FloatArray, doubt: FloatArray) -> None:
-    """Write the probability [n] of the opposite outcome of each attempted move."""
+def doubts(edges: Edges, height: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the probability [n] of the opposite of each attempted move's outcome.
+
+    ``height`` [S] in m and ``variance`` [S] in m² are those given the measurements alone.
+    """
     start, end, down, up, worked = edges
+    doubt = np.empty(len(start))
     for i in range(len(start)):
         s, t = start[i], end[i]
-        spread = variance[s] + variance[t]
+        rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
         if worked[i]:
-            rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * spread)
             doubt[i] = 0.5 * (math.erfc(per * (up[i] - rise)) + math.erfc(per * (down[i] + rise)))
         else:
-            per = 1.0 / math.sqrt(2.0 * spread)
-            near, far = limits(height[t] - height[s], per, up[i], down[i])
+            near, far = limits(rise, per, up[i], down[i])
             doubt[i] = chance(near, far)
+    return doubt
 
 
 @njit(cache=True)
 def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatArray) -> None:
-    """Write Σ ½ ln(1 + variance·weight) and the largest variance of some `tiles` [n] to `sums`.
+    """Write Σ ½ ln(1 + variance·weight) and the largest variance of each tile in `tiles` [n].
 
-    `sums` is [2, T]; a tile is `TILE` cells in a row.
+    They are written to the columns ``tiles`` of `sums` [2, T]. Tile i has the cells from i·`TILE`
+    to (i + 1)·`TILE` − 1.
     """
     for tile in tiles:
         total, most = 0.0, 0.0
@@ -213,10 +225,13 @@ def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatA
 
 
 @njit(cache=True)
-def sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
-    """Write to `total` [R, C] for each cell Σ weight[|down|, |right|]·values over nearby cells."""
+def sum_near(weight: FloatArray, values: FloatArray) -> FloatArray:
+    """Return for each cell Σ weight[|down|, |right|]·value over nearby cells; `values` is [R, C].
+
+    The other cell is `down` rows below and `right` columns to the right.
+    """
     rows, columns = values.shape
-    total[:] = 0.0
+    total = np.zeros(values.shape)
     for row in range(rows):
         for other in range(max(0, row - len(weight) + 1), min(rows, row + len(weight))):
             for right in range(1 - weight.shape[1], weight.shape[1]):
@@ -224,3 +239,4 @@ def sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
                 if each > 0.0:
                     for column in range(max(0, -right), columns - max(0, right)):
                         total[row, column] += each * values[other, column + right]
+    return total

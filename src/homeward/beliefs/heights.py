@@ -1,15 +1,17 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-A move to one of eight neighbours works if the rise between the cells is between two limits. By
-default they are the slopes between the cells' centres. Given the heights, a move always or never
-works. No move leads into or out of a blocked cell. Measurements are normal around the true height,
-so updates are Kalman updates.
+A move to one of eight neighbours works if the rise between the two cells is within limits. By
+default the limits follow from the steepest slopes, up and down, between the cells' centres. Given
+the heights, a move always or never works. No move leads into or out of a blocked cell. Measurements
+are normal around the true height, so updates are Kalman updates.
 
-An attempted move is known from then on: it always or never works. Its effect on other moves is
-bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
+After one attempt, a move is known to work always or never. The effect of the attempt on other moves
+is bounded (see `attempt_bounds`); the mean model then has lower bounds on their success
+probabilities.
 
-Beliefs share their arrays (`homeward.shared`). After an update only measured cells and the moves at
-them are computed again, unless these are many. The result equals that of a new belief bit by bit.
+Beliefs share their arrays (`homeward.shared`). After an update, only the measured cells and the
+moves at these cells are computed again. If many cells were measured, all moves are computed again.
+Both ways give the same numbers, bit by bit.
 """
 
 from __future__ import annotations
@@ -35,9 +37,11 @@ from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
 from homeward.shared import LazyArrays, Shared
 
-SHARP = 0.01  # deviation in m up to which a height counts as known, as in the paper's figure
+SHARP = (
+    0.01  # standard deviation in m up to which a height counts as known, as in the paper's figure
+)
 PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
-REFRESH_SHARE = 0.25  # largest share of measured cells whose moves alone are computed again
+REFRESH_SHARE = 0.25  # share of measured cells from which on all moves are computed again
 SHARED = ("height", "variance", "looked")  # fields whose arrays beliefs share
 
 _NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
@@ -75,16 +79,22 @@ class Heights:
     def posterior(
         self, blocked: BoolArray, height: FloatArray, variance: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior heights and variances [n] of the measured cells; priors are [S]."""
-        given, told = (self.cells, self.heights, self.variances), np.empty((2, len(self.cells)))
+        """Return the posterior heights [n] and variances [n] of the measured cells.
+
+        `height` and `variance` [S] are the prior ones. Raise if a measurement is invalid.
+        """
+        measured, posterior = (
+            (self.cells, self.heights, self.variances),
+            np.empty((2, len(self.cells))),
+        )
         twice = np.zeros(len(self.cells), np.bool_)
         if (self.cells[1:] <= self.cells[:-1]).any():
             order = np.argsort(self.cells, kind="stable")
             twice[order[1:]] = self.cells[order[1:]] == self.cells[order[:-1]]
-        fault, at = kernels.learn(*given, blocked, height, variance, twice, told)
+        fault, at = kernels.learn(*measured, blocked, height, variance, twice, posterior)
         if fault == kernels.FINE:
-            return told[0], told[1]
-        cell, seen, error = (part[at] for part in given)
+            return posterior[0], posterior[1]
+        cell, seen, error = (part[at] for part in measured)
         measurement = f"cell s={cell} is measured"
         faults = {
             kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
@@ -98,20 +108,24 @@ class Heights:
 
 
 class Chances(NamedTuple):
-    """Bounds on the success of moves (state·A + action, ascending), and attempts behind them."""
+    """Bounds on the success probabilities of moves.
 
-    low: Shared  # [S, A] lower bounds
-    never: Shared  # [S, A] 1 − low
-    informative: IntArray  # [k] informative attempts
-    bounded: IntArray  # [m] moves near these; the bounds of all others are exact
-    high: FloatArray  # [m] upper bounds of these
-    near: IntArray  # [c] cells that these bounds depend on, ascending
+    Moves and attempts in [k] and [m] are numbers state·A + action, ascending.
+    """
+
+    low: Shared  # [S, A] lower bounds on the success probability
+    never: Shared  # [S, A] 1 − low, an upper bound on the probability that a move never works
+    informative: IntArray  # [k] attempts with an informative outcome (see `attempts`)
+    bounded: IntArray  # [m] moves near informative attempts; `low` is exact for all other moves
+    high: FloatArray  # [m] upper bounds on the success probability of the `bounded` moves
+    near: IntArray  # [c] cells that the bounds of the `bounded` moves depend on, ascending
 
 
 class SlopeBelief:
-    """Moves to neighbouring cells; the slope decides whether a move always or never works.
+    """Base of beliefs in which the rise between two cells decides whether a move always works.
 
-    Subclasses are dataclasses with these fields. They give bounds on the success of moves.
+    A move whose rise is outside its limits never works. Subclasses are dataclasses with the fields
+    below; their `_bounds` are bounds on the success probabilities of moves.
     """
 
     shape: tuple[int, int]
@@ -125,17 +139,17 @@ class SlopeBelief:
     looked: BoolArray
     limits: tuple[FloatArray, FloatArray] | None
     information: float | None = None
-    """Nats that the measurements tell about all heights together; None if they are independent."""
+    """Information in nats of all measurements about all heights; None if these are independent."""
 
     if TYPE_CHECKING:
 
         @property
         def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
 
-        def update(
-            self, observation: Heights | Transition | Sequence[Heights | Transition]
+        def _after(
+            self, attempts: Attempts, moved: Transition | None, seen: Heights | None
         ) -> Self:
-            """Return the belief after measured heights, a move that was tried, or both."""
+            """Return the belief with these `attempts`, after a move and measured heights `seen`."""
 
         def draw(self, rng: np.random.Generator) -> FloatArray:
             """Draw heights [S] in m that agree with every attempted move."""
@@ -144,22 +158,22 @@ class SlopeBelief:
 
     @property
     def visited(self) -> BoolArray:
-        """Mask [S] of cells that measurements were made from, and of blocked cells."""
-        found: BoolArray = self.looked | self.blocked
-        return found
+        """Mask [S] of blocked cells and of cells from which heights were measured."""
+        return self.looked | self.blocked
 
     @property
     def counts(self) -> FloatArray:
-        """Number of observations [S, A] of a move: infinite if its start was visited, else 0.
+        """Number of observations [S, A] of each move: infinite if its start was visited, else 0.
 
-        From inside a cell, the heights around it are measured well.
+        A measurement from a cell shows the heights around that cell well.
         """
         known = np.where(self.visited, np.inf, 0.0)
         return np.broadcast_to(known[:, None], (len(known), len(STEPS)))
 
-    def _checked_sides(self) -> tuple[float, float]:
-        """Return the sides of a cell in m; raise if a side or a slope limit is invalid."""
+    def _check_common(self) -> None:
+        """Check and set the fields that do not describe heights; raise if one is invalid."""
         error = InvalidBeliefError
+        states = grid_size(self.shape, error)
         sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
         if len(sides) != 2:
             raise error(f"a cell's sides are {sides!r}, expected (height, width)")
@@ -169,21 +183,25 @@ class SlopeBelief:
         for name in ("climb", "descend"):
             if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
-        return float(sides[0]), float(sides[1])
-
-    def _checked_limits(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return `limits` (drop, rise; each [S, A] in m) or None; raise if they are invalid."""
-        if self.limits is None:
-            return None
-        limits = []
-        for given, what in zip(self.limits, ("drop", "rise"), strict=True):
-            shape = len(self.blocked), len(STEPS)
-            limit = arrays.numbers(given, f"the largest {what}", shape, InvalidBeliefError)
-            if np.isnan(limit).any():
-                at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
-                raise InvalidBeliefError(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
-            limits.append(arrays.own(limit, given))
-        return limits[0], limits[1]
+        set_fields(
+            self,
+            cell=(float(sides[0]), float(sides[1])),
+            blocked=arrays.marks(self.blocked, "blocked", states, error),
+            looked=arrays.marks(self.looked, "looked", states, error),
+            attempts=Attempts.none() if self.attempts is None else self.attempts,
+        )
+        if self.limits is not None:
+            limits = tuple(
+                arrays.floats(limit, f"the largest {what}", (states, len(STEPS)), error)
+                for limit, what in zip(self.limits, ("drop", "rise"), strict=True)
+            )
+            set_fields(self, limits=limits)
+        edges = self._edges
+        impossible = edges.start == edges.end
+        impossible |= self.blocked[edges.start] | self.blocked[edges.end]
+        if impossible.any():
+            pair = divmod(int(self.attempts.pairs[np.argmax(impossible)]), len(STEPS))
+            raise error(f"move {arrays.place(pair, 'sa')} can't have been attempted")
 
     @cached_property
     def _limits(self) -> tuple[FloatArray, FloatArray]:
@@ -203,17 +221,6 @@ class SlopeBelief:
         row = np.minimum(state, len(rise) - 1)
         return drop[row, action], rise[row, action]
 
-    def _check_attempts(self) -> None:
-        """Raise if a move can't have been attempted."""
-        if len(self.attempts):
-            edges, blocked = self._edges, self.blocked
-            shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
-            if shut.any():
-                pair = divmod(int(self.attempts.pairs[np.argmax(shut)]), len(STEPS))
-                raise InvalidBeliefError(
-                    f"move (s={pair[0]}, a={pair[1]}) can't have been attempted"
-                )
-
     @property
     def size(self) -> tuple[float, float]:
         """Height and width of a cell, in m."""
@@ -221,10 +228,10 @@ class SlopeBelief:
         return self.cell
 
     def mean(self) -> Moves:
-        """Return the mean model: the probability that each move is not too steep up or down.
+        """Return the mean model; the success of a move is the probability that it is not too steep.
 
-        Moves at cells of informative attempts have lower bounds instead (see `exactness`).
-        Attempted moves have exactly 1 or 0.
+        Near informative attempts, the success is a lower bound on this probability (see
+        `exactness`). The success of an attempted move is exactly 1 or 0.
         """
         return self._mean
 
@@ -237,13 +244,19 @@ class SlopeBelief:
         return frozen(1.0 - self.success_bounds()[0])
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return inexact moves [m] (state·A + action, ascending), and lower bounds on blocking."""
+        """Return the moves [m] whose bounds differ, and lower bounds [m] on Pr(a move never works).
+
+        A move is the number state·A + action, ascending.
+        """
         low, high = (bound.ravel() for bound in self.success_bounds())
         moves = np.flatnonzero(low != high)
         return moves, 1.0 - high[moves]
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return bounds low and high [S, A] on the success of moves; one array if all are exact."""
+        """Return bounds (low, high), each [S, A], on the success probabilities of moves.
+
+        If all probabilities are exact, both are the same array.
+        """
         return self._bounds
 
     @property
@@ -261,7 +274,7 @@ class SlopeBelief:
 
     @cached_property
     def _edges(self) -> Edges:
-        """Attempted moves [n] as constraints on heights."""
+        """The attempted moves [n] as constraints on heights."""
         dest = grid_graph(*self.shape).dest
         if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
             raise InvalidBeliefError(
@@ -271,7 +284,7 @@ class SlopeBelief:
         return edges_of(self.attempts, dest, self._limits)
 
     def _attempts_after(self, moved: Transition) -> Attempts:
-        """Return the attempts with one more; raise if its outcome is impossible."""
+        """Return the attempts and the observed move `moved`; raise if its outcome is impossible."""
         graph = grid_graph(*self.shape)
         state, action, there, worked = attempt_of(moved, graph, self.blocked)
         if there == state:
@@ -283,24 +296,27 @@ class SlopeBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self.limits_at(*ways)
-            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
+            both_ways = np.array([[state, there], [action, back(action)]])
+            (drop, drop_back), (rise, rise_back) = self.limits_at(*both_ways)
+            if (drop, rise) == (rise_back, drop_back):  # the reverse works if and only if this does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
         return attempts
 
-    def _looked_after(self, seen: Heights) -> BoolArray:
-        """Return the mask [S] of cells that measurements were made from, including `seen`."""
-        if not len(seen.cells):
-            return self.looked
-        looked = self.looked.copy()
-        looked[seen.cells[seen.variances.argmin()]] = True
-        return frozen(looked)
+    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
+        """Return the belief after measured heights, a tried move, both, or a list of these."""
+        if isinstance(observation, tuple | list):
+            return in_turn(self, observation)
+        if not isinstance(observation, Heights | Transition):
+            raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        seen = observation if isinstance(observation, Heights) else None
+        moved = observation.moved if isinstance(observation, Heights) else observation
+        attempts = self.attempts if moved is None else self._attempts_after(moved)
+        return self._after(attempts, moved, seen)
 
     def sample(self, rng: np.random.Generator) -> Moves:
-        """Draw heights, and with them which moves work."""
+        """Return the model of heights drawn from the belief."""
         return self.model_of(self.draw(rng))
 
     def model_of(self, heights: ArrayLike) -> Moves:
@@ -328,9 +344,10 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
-    looked : [S] cells that measurements were made from: in each observation, the most precise ones
-    limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
-        slopes between the cells' centres by default
+    looked : [S] mask of cells from which heights were measured: in each observation, the cell with
+        the most precise height; no cell by default
+    limits : Largest drop and largest rise of each move, each [S, A] in m, −inf if a move never
+        works; by default they follow from `climb` and `descend` between the cells' centres
     """
 
     shape: tuple[int, int]
@@ -345,20 +362,15 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     limits: tuple[FloatArray, FloatArray] | None = None
 
     def __post_init__(self) -> None:
-        error = InvalidBeliefError
-        blocked = arrays.marks(self.blocked, "blocked", grid_size(self.shape, error), error)
-        height = finite_heights(self.height, "the height", blocked)
-        variance = finite_heights(self.variance, "the variance", blocked)
-        low = np.where(blocked, np.inf, variance) if blocked.any() else variance
-        if not low.min() > 0.0:
-            raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
-        sides = self._checked_sides()
-        attempts = Attempts.none() if self.attempts is None else self.attempts
-        set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
-        looked = arrays.marks(self.looked, "looked", len(blocked), error)
-        set_fields(self, cell=sides, looked=looked)
-        set_fields(self, limits=self._checked_limits())
-        self._check_attempts()
+        self._check_common()
+        height = finite_heights(self.height, "the height", self.blocked)
+        variance = finite_heights(self.variance, "the variance", self.blocked)
+        if not variance.min(where=~self.blocked, initial=np.inf) > 0.0:
+            cell = int(np.argmax(~self.blocked & (variance <= 0.0)))
+            raise InvalidBeliefError(
+                f"the variance of cell {cell} is {variance[cell]:g}, expected > 0"
+            )
+        set_fields(self, height=height, variance=variance)
         self._defer(*SHARED)
 
     @property
@@ -372,7 +384,10 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
     @property
     def risks(self) -> Shared:
-        """The version of `blocked_probability`; where it changed, `mean` may have changed too."""
+        """The array of `blocked_probability`, with its changes since earlier beliefs.
+
+        `mean` can differ from the mean of an earlier belief only where this array changed.
+        """
         return self._chances.never
 
     def blocked_probability(self) -> FloatArray:
@@ -380,7 +395,10 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return self._chances.never.read()
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] without an exact probability, and lower bounds [m] on blocking."""
+        """Return moves [m] without an exact probability, and lower bounds [m] on Pr(never works).
+
+        A move is the number state·A + action, ascending.
+        """
         return self._chances.bounded, 1.0 - self._chances.high
 
     @cached_property
@@ -395,17 +413,14 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
     @property
     def _chances(self) -> Chances:
-        """Bounds on the success of every move; only those that changed are computed again."""
-        known, cells, tried = self.__dict__.get("_kept", (None, (), ()))
-        if known is not None and not cells and not tried:
-            found: Chances = known
-            return found
-        if known is not None and sum(map(len, cells)) < REFRESH_SHARE * len(self.blocked):
-            found = self._updated_chances(known, cells, tried)
-        else:
-            found = self._all_chances()
-        self.__dict__["_kept"] = found, (), ()
-        return found
+        """Bounds on the success of every move; only bounds that changed are computed again."""
+        chances, cells, tried = self.__dict__.get("_kept", (None, (), ()))
+        if chances is None or sum(map(len, cells)) >= REFRESH_SHARE * len(self.blocked):
+            chances = self._all_chances()
+        elif cells or tried:
+            chances = self._updated_chances(chances, cells, tried)
+        self.__dict__["_kept"] = chances, (), ()
+        return chances
 
     def _all_chances(self) -> Chances:
         """Compute all bounds from scratch."""
@@ -414,9 +429,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             kernels.fill(ground, success)
         else:
             moves = np.flatnonzero(changes_state(grid_graph(*self.shape).dest))
-            told = np.empty(len(moves))
-            kernels.refresh(ground, moves, told)
-            success.reshape(-1)[moves] = told
+            success.reshape(-1)[moves] = kernels.refresh(ground, moves)
         pairs = self.attempts.pairs
         informative = pairs[self._doubt > SURE]
         bounded, low, high, near = self._given_attempts(informative)
@@ -425,46 +438,41 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high, near)
 
     def _updated_chances(
-        self, known: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
+        self, before: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
     ) -> Chances:
-        """Update `known` bounds after some cells were measured and moves tried."""
-        touched = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
-        ways: IntArray = np.array(tried, np.int64)
-        if not arrays.are_among(touched, ways).all():
-            touched = np.union1d(touched, ways)
-        attempts = self.attempts.among(touched)
-        doubt = np.empty(len(attempts))
-        kernels.doubts(
-            edges_of(attempts, grid_graph(*self.shape).dest, self._limits),
-            self.height,
-            self.variance,
-            doubt,
-        )
-        news, moves = attempts.pairs[doubt > SURE], touched
-        informative, bounded, high, near = known[2:]
-        at = np.concatenate([*cells, ways // len(STEPS)])
-        is_known = not len(news) and not arrays.are_among(near, at).any()
-        low: FloatArray = np.empty(0)
-        if not is_known:
-            kept = np.setdiff1d(informative, touched, assume_unique=True)
-            informative = np.union1d(kept, news)
+        """Return the bounds after the bounds `before`; since then, `cells` were measured.
+
+        `tried` are the moves that were attempted since then, as state·A + action.
+        """
+        moves = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
+        pairs: IntArray = np.array(tried, np.int64)
+        if not arrays.are_among(moves, pairs).all():
+            moves = np.union1d(moves, pairs)
+        attempts = self.attempts.among(moves)
+        edges = edges_of(attempts, grid_graph(*self.shape).dest, self._limits)
+        doubtful = attempts.pairs[kernels.doubts(edges, self.height, self.variance) > SURE]
+        informative, bounded, high, near = before[2:]
+        low: FloatArray | None = None
+        changed_cells = np.concatenate([*cells, pairs // len(STEPS)])
+        if len(doubtful) or arrays.are_among(near, changed_cells).any():
+            kept = np.setdiff1d(informative, moves, assume_unique=True)
+            informative = np.union1d(kept, doubtful)
             bounded, low, high, near = self._given_attempts(informative)
-            moves = np.unique(np.concatenate([touched, bounded, known.bounded]))
+            moves = np.unique(np.concatenate([moves, bounded, before.bounded]))
             attempts = self.attempts.among(moves)
-        success = np.empty(len(moves))
-        kernels.refresh(self.ground, moves, success)
-        if not is_known:
+        success = kernels.refresh(self.ground, moves)
+        if low is not None:
             success[np.searchsorted(moves, bounded)] = low
         success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
-        changed = known.low.changed(moves, success), known.never.changed(moves, 1.0 - success)
+        changed = before.low.changed(moves, success), before.never.changed(moves, 1.0 - success)
         return Chances(*changed, informative, bounded, high, near)
 
     def _given_attempts(
         self, informative: IntArray
     ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-        """Return the moves [m] near informative attempts, and bounds (low, high) [m] on them.
+        """Return the moves [m] near `informative` attempts, and bounds (low, high) [m] on success.
 
-        Also return the cells [c] that these depend on, ascending.
+        Also return the cells [c], ascending, that these bounds depend on.
         """
         if not len(informative):
             return _NO_MOVES, np.empty(0), np.empty(0), _NO_MOVES
@@ -478,10 +486,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     @cached_property
     def _doubt(self) -> FloatArray:
         """Probability [n] of the opposite outcome of each attempt, given the measurements alone."""
-        doubt = np.empty(len(self.attempts))
-        if len(doubt):
-            kernels.doubts(self._edges, self.height, self.variance, doubt)
-        return doubt
+        return kernels.doubts(self._edges, self.height, self.variance)
 
     @property
     def surface(self) -> FloatArray:
@@ -493,16 +498,17 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             at = np.unique(np.concatenate(cells))
             version = version.changed(at, self.height[at])
         self.__dict__["_surface"] = version, ()
-        surface: FloatArray = version.read()
-        return surface
+        return version.read()
 
     def lent_variance(self) -> FloatArray:
-        """Return `variance` for compiled searches; see `Shared.lend`."""
-        variance: FloatArray = self.__dict__["_sources"]["variance"].lend()
-        return variance
+        """Return `variance` [S] in m² for compiled searches, which must not write to it."""
+        return self.__dict__["_sources"]["variance"].lend()
 
     def gain_left(self, weight: float) -> tuple[float, float]:
-        """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance."""
+        """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance.
+
+        The sums of tiles are kept; only tiles with measured cells are summed again.
+        """
         (before, sums), cells = self.__dict__.get("_sums", ((None, None), ()))
         if before != weight:
             tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
@@ -521,42 +527,35 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         rows, columns = self.shape
         return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
-    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a tried move, or both, or a list of these."""
-        if isinstance(observation, tuple | list):
-            return in_turn(self, observation)
-        if not isinstance(observation, Heights | Transition):
-            raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
-        moved = observation.moved if isinstance(observation, Heights) else observation
-        attempts = self.attempts if moved is None else self._attempts_after(moved)
+    def _after(self, attempts: Attempts, moved: Transition | None, seen: Heights | None) -> Self:
         tried: tuple[int, ...] = ()
         if moved is not None and attempts is not self.attempts:
             attempt = attempt_of(moved, grid_graph(*self.shape), self.blocked)
-            ways = (attempt.state, attempt.action), (attempt.there, back(attempt.action))
-            tried = tuple(state * len(STEPS) + action for state, action in ways)
+            both_ways = (attempt.state, attempt.action), (attempt.there, back(attempt.action))
+            tried = tuple(state * len(STEPS) + action for state, action in both_ways)
         cells: tuple[IntArray, ...] = ()
         versions: dict[str, Shared] = self.__dict__["_sources"]
-        if isinstance(observation, Heights):
-            told = observation.posterior(self.blocked, self.height, self.variance)
-            cells, at = (observation.cells,), observation.cells
-            versions = dict(versions)
-            for name, values in zip(("height", "variance"), told, strict=True):
-                versions[name] = versions[name].changed(at, values)
-            if len(at):
-                best = at[[observation.variances.argmin()]]
+        if seen is not None:
+            posterior = seen.posterior(self.blocked, self.height, self.variance)
+            cells, versions = (seen.cells,), dict(versions)
+            for name, values in zip(("height", "variance"), posterior, strict=True):
+                versions[name] = versions[name].changed(seen.cells, values)
+            if len(seen.cells):
+                best = seen.cells[[seen.variances.argmin()]]
                 versions["looked"] = versions["looked"].changed(best, True)
-        for name in ("_mean", "_bounds"):  # they hold arrays, which can't be changed meanwhile
+        for name in ("_mean", "_bounds"):  # while they hold a shared array, a change would copy it
             self.__dict__.pop(name, None)
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
         for name in (*SHARED, "_edges", "_doubt"):
             new.__dict__.pop(name, None)
         set_fields(new, attempts=attempts, _sources=versions)
-        for name in ("_kept", "_sums", "_surface"):  # of earlier beliefs, and what changed since
+        # Each cache holds a value and the changes since it was computed: measured cells, and moves.
+        for name in ("_kept", "_sums", "_surface"):
             if name in self.__dict__:
-                value, *before = self.__dict__[name]
-                since = zip(before, (cells, tried)[: len(before)], strict=True)
-                new.__dict__[name] = value, *((*old, *late) for old, late in since)
+                value, *changes = self.__dict__[name]
+                more = zip(changes, (cells, tried)[: len(changes)], strict=True)
+                new.__dict__[name] = value, *((*old, *late) for old, late in more)
         return new
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
@@ -565,7 +564,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
 
 
 def entropy_reduction(prior: SlopeBelief, posterior: SlopeBelief) -> float:
-    """Return by how many nats the entropy of the open cells' heights fell.
+    """Return the decrease in nats of the entropy of the heights of all cells that are not blocked.
 
     It is Σ ½ ln(prior variance / posterior variance) where heights are independent.
     """
@@ -578,7 +577,7 @@ def entropy_reduction(prior: SlopeBelief, posterior: SlopeBelief) -> float:
 
 
 def finite_heights(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
-    """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
+    """Return `values` [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
     array = arrays.numbers(values, name, blocked.shape, InvalidBeliefError)
     if blocked.any():
         array = np.where(blocked, 0.0, array)

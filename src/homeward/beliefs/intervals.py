@@ -1,4 +1,4 @@
-"""Unions of intervals, and the probability that independent normal heights lie in these."""
+"""Unions of intervals, and the probability that independent normal heights lie in such unions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ def mass(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return Pr(low < Z < high) for a standard normal Z, precise in both tails; 0 if low ≥ high."""
     upper = low > 0.0
     low, high = np.where(upper, -high, low), np.where(upper, -low, high)
-    found: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
-    return found
+    return np.maximum(0.0, ndtr(high) - ndtr(low))
 
 
 def keep(intervals: Intervals, low: float, high: float) -> Intervals:
@@ -36,10 +35,10 @@ def drop(intervals: Intervals, low: float, high: float) -> Intervals:
 
 def padded(sets: list[Intervals]) -> FloatArray:
     """Return m lists of intervals as an array [m, intervals, 2], padded with empty intervals."""
-    found = np.full((len(sets), max(map(len, sets), default=0), 2), np.inf)
-    for row, intervals in zip(found, sets, strict=True):
+    array = np.full((len(sets), max(map(len, sets), default=0), 2), np.inf)
+    for row, intervals in zip(array, sets, strict=True):
         row[: len(intervals)] = np.array(intervals).reshape(-1, 2)
-    return found
+    return array
 
 
 def mass_in(
@@ -49,11 +48,13 @@ def mass_in(
     above: FloatArray | float = -np.inf,
     below: FloatArray | float = np.inf,
 ) -> FloatArray:
-    """Return Pr [e] that each height is in `intervals`, over `above` and under `below`."""
+    """Return the probability [e] that a normal height is in `intervals` and above < height < below.
+
+    `intervals` are [e, n, 2] in m; `mean` and `deviation` are those of the height [e].
+    """
     low = np.maximum(intervals[..., 0].T, above)
     high = np.minimum(intervals[..., 1].T, below)
-    found: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
-    return found
+    return mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
 
 
 def mass_with_rise(
@@ -66,7 +67,9 @@ def mass_with_rise(
     down: FloatArray,
     up: FloatArray,
 ) -> FloatArray:
-    """Return Pr [e] that heights x, y lie in their intervals [e, n, 2] and −down ≤ y − x ≤ up.
+    """Return the probability [e] that heights x, y are in their intervals and −down ≤ y − x ≤ up.
+
+    `intervals` [e, n, 2] are those of x, and `intervals_there` [e, m, 2] those of y.
 
     {x ≤ a, y ≤ b, y − x ≤ c} is the union of {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a,
     {b − c < x ≤ a, y ≤ b}. The mass between two limits is the difference of the masses below them.
@@ -83,8 +86,7 @@ def mass_with_rise(
     below = below + beyond * ndtr((b - mean_there) / deviation_there)
     for _ in range(3):
         below = below[1] - below[0]
-    found: FloatArray = below.sum(axis=(0, 1))
-    return found
+    return below.sum(axis=(0, 1))
 
 
 def _both_below(h: FloatArray, k: FloatArray, share: FloatArray, rest: FloatArray) -> FloatArray:

@@ -1,12 +1,12 @@
-"""The joint probability that several moves all work, or a lower bound on it, by type of belief.
+"""Bounds on the probability that several moves all work, by type of belief.
 
-- `FiniteBelief`: counted over its worlds;
+- `FiniteBelief`: exact, by the worlds in which all of them work;
 - `HeightBelief`: exact, by a recursion over levels (`level_joint`);
 - `TerrainBelief`: by one-dimensional integrals over heights (`height_joint`);
 - `CorrelatedTerrainBelief`: bounded by pairs of moves (`pairs`).
 
-A move *works* in a world if its success probability there is above 0. Sets with too many
-dependent moves have the union bound: 1 less the probabilities that each move never works.
+A move *works* in a world if its success probability there is above 0. For sets with too many
+dependent moves the union bound is used: 1 minus the probabilities that each move never works.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import FloatArray, IntArray, are_among
 from homeward.beliefs.categorical_heights import HeightBelief
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.finite import FiniteBelief
@@ -29,23 +29,23 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class MoveSets(NamedTuple):
-    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``."""
+    """N sets of moves. Set i has the moves e with ``first[i] <= e < first[i + 1]``."""
 
-    first: IntArray  # [N + 1]
-    state: IntArray  # [n] where a move starts
-    action: IntArray  # [n]
+    first: IntArray  # [N + 1] index of the first move of each set, and the number of moves
+    state: IntArray  # [n] state in which each move starts
+    action: IntArray  # [n] action of each move
 
 
 class Together(NamedTuple):
     """Bounds on the probability that all moves of each set work."""
 
-    low: FloatArray  # [N]
-    high: FloatArray  # [N]
+    low: FloatArray  # [N] lower bounds
+    high: FloatArray  # [N] upper bounds
     evaluator: str  # "exact", "path" or "pairs", a code of `words.EVALUATORS`
 
 
 def evaluator_of(belief: Any) -> str | None:
-    """Return the code of the evaluator that `work_together` uses; None if it returns None."""
+    """Return the code of the evaluator that `work_together` uses; None if the belief has none."""
     if isinstance(belief, FiniteBelief):
         return "exact" if isinstance(belief.worlds[0], Moves) else None
     if isinstance(belief, CorrelatedTerrainBelief):
@@ -54,7 +54,10 @@ def evaluator_of(belief: Any) -> str | None:
 
 
 def work_together(belief: Any, sets: MoveSets) -> Together | None:
-    """Return bounds for each set; None if the belief has no joint probabilities of moves."""
+    """Return bounds on the probability that all moves of each set work; None if unknown.
+
+    They are known for the beliefs in the module docstring.
+    """
     count = len(sets.first) - 1
     if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
         works = np.zeros((len(belief.worlds), count), bool)
@@ -77,19 +80,17 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
         if wide.size:
             risks = belief.blocked_probability()[sets.state, sets.action]
             for i in wide:
-                mine = risks[sets.first[i] : sets.first[i + 1]]
-                low[i] = max(0.0, 1.0 - mine.sum() * (1.0 + len(mine) * EPSILON))
-                high[i] = 1.0 - mine.max()
+                risk = risks[sets.first[i] : sets.first[i + 1]]
+                low[i] = max(0.0, 1.0 - risk.sum() * (1.0 + len(risk) * EPSILON))
+                high[i] = 1.0 - risk.max()
         return Together(low, high, "path")
     if isinstance(belief, TerrainBelief):
         low, high, model, moves = np.empty(count), np.empty(count), belief.mean(), sets[1:]
         risk, likely = belief.blocked_probability()[moves], model.success[moves]
         bounded, least = belief.least_blocked()
-        apart = np.zeros(len(likely), dtype=bool)
-        if len(bounded):
-            numbers = sets.state * model.actions + sets.action
-            apart = np.isin(numbers, bounded)
-            likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        numbers = sets.state * model.actions + sets.action
+        apart = are_among(bounded, numbers)
+        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
         height_sets(belief.ground, sets, model.dest[moves], risk, likely, apart, BINS, low, high)
         return Together(low, high, "path")
     if isinstance(belief, CorrelatedTerrainBelief):
@@ -106,8 +107,8 @@ def work_together(belief: Any, sets: MoveSets) -> Together | None:
 def lost_by_adding(belief: Any, sets: MoveSets) -> float:
     """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work), for any two sets."""
     if not isinstance(belief, CorrelatedTerrainBelief):
-        found = work_together(belief, sets)
-        return 1.0 if found is None else max(0.0, float(found.high[0] - found.low[1]))
+        bounds = work_together(belief, sets)
+        return 1.0 if bounds is None else max(0.0, float(bounds.high[0] - bounds.low[1]))
     held, both = (slice(*sets.first[i : i + 2]) for i in range(2))
     actions = len(belief.mean().dest[0])
     codes = sets.state * actions + sets.action

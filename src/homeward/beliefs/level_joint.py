@@ -1,10 +1,11 @@
 """The probability that several moves work together, over independent categorical heights.
 
-A set of moves restricts the heights of its unknown squares in pairs. The sum over all heights is
-taken square by square, in the order in which the moves meet them: a table holds the probability of
-what was met so far, for each combination of heights of the squares that later moves touch. Along a
-simple path that is one square: a forward recursion over levels. The probability that a square which
-a move enters is not a wall is a separate factor. The result is exact up to rounding.
+Each move of a set restricts the heights of two squares. The probability is a sum over the heights
+of all unknown squares, in which squares are added one by one, in the order in which the moves meet
+them. A table holds the probability of the restrictions so far, for each combination of heights of
+the squares that later moves touch. Along a simple path there is one such square at a time, so this
+is a forward recursion over heights. If a move enters a square, the probability that the square is
+not a wall is a separate factor. The result is exact up to rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from homeward.beliefs.level_kernels import UNKNOWN, WALL, Tables
 from homeward.compiling import njit
 
 MAX_TABLE = 2**14  # largest table of combined heights; larger sets are not evaluated
-ROUNDING = 2.0**-46  # rounding of a probability for each square: some sixty roundings of 2**−52
+ROUNDING = 2.0**-46  # bound on the rounding error per square: 64 roundings of 2**−52
 
 
 @njit(cache=True)
@@ -32,8 +33,8 @@ def level_sets(
 ) -> None:
     """Write bounds [N] on the probability that all moves of each set work.
 
-    Set i has the moves ``first[i] <= e < first[i + 1]``, from ``states[e]`` by ``actions[e]``. If
-    its table would be too large, `low` is −1.
+    Move e starts in ``states[e]`` and takes ``actions[e]``. Set i has the moves with
+    ``first[i] <= e < first[i + 1]``. If its table would exceed `MAX_TABLE`, ``low[i]`` is −1.
     """
     local = np.full(len(known), -1, np.int64)
     for i in range(len(low)):
@@ -76,7 +77,7 @@ def _together(
         row = min(cells[i], len(below) - 1)
         for h in range(top):
             unary[i, h] = below[row, h + 1] - below[row, h]
-    # Pairs of unknown squares: a move i → j asks for h_j ≤ h_i + climb.
+    # Pairs of unknown squares: a move i → j works if h_j ≤ h_i + climb.
     near, flags = np.full((count, 8), -1, np.int64), np.zeros((count, 8), np.int64)
     for e in range(edges):
         s = states[e]
@@ -116,10 +117,11 @@ def _together(
 
 @njit(cache=True)
 def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray, climb: int) -> float:
-    """Return the sum over all heights, or −1 if that takes too large a table.
+    """Return the probability that all restrictions hold, or −1 if a table would be too large.
 
-    ``near[i]`` are the earlier squares j that share a restriction with i. In its `flags`, bit 1
-    requires h_i ≤ h_j + climb, and bit 2 requires h_j ≤ h_i + climb.
+    ``unary`` [n, H] is the probability that each square has each height and is entered.
+    ``near[i]`` are the earlier squares j that share a restriction with square i, or −1. In
+    ``flags[i]``, bit 1 requires h_i ≤ h_j + climb, and bit 2 requires h_j ≤ h_i + climb.
     """
     count, top = unary.shape
     last = np.arange(count)

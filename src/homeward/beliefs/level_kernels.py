@@ -19,7 +19,7 @@ FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
 
 
 class Tables(NamedTuple):
-    """The prior of the squares; a table has one row if all squares have the same prior."""
+    """The prior of the squares; an array has one row if it is the same for all squares."""
 
     mass: FloatArray  # [1 or S, H] probability of each height from 1 to H
     below: FloatArray  # [1 or S, H + 2] probability that the height is at most 0, 1, ..., H + 1
@@ -29,7 +29,10 @@ class Tables(NamedTuple):
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
-    """Return the probability that the move from s to its neighbour t works; it is 0 at walls."""
+    """Return the probability that the move from s to its neighbour t works.
+
+    It is 0 if s or t is a known wall. ``known`` [S] are heights, WALL or UNKNOWN.
+    """
     mass, below, wall, climb = tables
     here, there = known[s], known[t]
     if there == WALL or here == WALL:
@@ -74,9 +77,10 @@ def fill(
 def find_fault(
     cells: IntArray, heights: IntArray, known: IntArray, tables: Tables
 ) -> tuple[int, int, int]:
-    """Return the code of the first invalid height of `heights` [n], its index, and a count.
+    """Return the code and the index of the first invalid seen height, and a number of squares.
 
-    The count is the number of squares up to there whose height was unknown.
+    The squares `cells` [n] are seen at `heights` [n]. If all are valid, the code is FINE. The
+    number counts the squares up to the invalid one whose height was unknown.
     """
     mass, _, wall, _ = tables
     news = 0

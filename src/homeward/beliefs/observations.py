@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,8 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 
-class Learner(Protocol):
-    """Anything that learns from observations, such as a belief."""
-
-    def update(self, observation: Any) -> Self:
-        """Return the learner after an observation."""
-
-
-Learning = TypeVar("Learning", bound=Learner)
-
-
 class Labels(NamedTuple):
-    """The numbers S and A of a model and its names, if any, by which observations are numbered."""
+    """The numbers of states and actions of a model, and their names; they index observations."""
 
     states: int
     actions: int
@@ -44,11 +34,11 @@ class Labels(NamedTuple):
         return cls(model.states, model.actions, model.state_names, model.action_names)
 
     def state(self, given: int | str, what: str) -> int:
-        """Return the number of a state; raise `InvalidBeliefError` if it does not exist."""
+        """Return the index of a state; raise if it does not exist. `what` begins the message."""
         return named_index(given, self.state_names, self.states, what, InvalidBeliefError)
 
     def action(self, given: int | str, what: str) -> int:
-        """Return the number of an action; raise `InvalidBeliefError` if it does not exist."""
+        """Return the index of an action; raise if it does not exist. `what` begins the message."""
         return named_index(given, self.action_names, self.actions, what, InvalidBeliefError)
 
 
@@ -65,7 +55,7 @@ class Visit:
     state: int | str
 
     def number(self, labels: Labels) -> int:
-        """Return the number of the state; raise if the state does not exist."""
+        """Return the index of the state; raise if the state does not exist."""
         return labels.state(self.state, f"the state of {self}")
 
 
@@ -86,7 +76,7 @@ class Transition:
     next_state: int | str | None
 
     def numbers(self, labels: Labels) -> tuple[int, int, int | None]:
-        """Return the numbers of state, action and next state; raise if one does not exist."""
+        """Return the indices of state, action and next state; raise if one does not exist."""
         state = labels.state(self.state, f"the state of {self}")
         action = labels.action(self.action, f"the action of {self}")
         if self.next_state is None:
@@ -96,21 +86,21 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """The observation of something that has a known probability in each world.
+    """The observation of an event that has a known probability in each world.
 
     Only a `FiniteBelief` learns from it, by Bayes' rule.
 
     Attributes
     ----------
     chances : tuple of float
-        Probability [M] of what was observed in each world of the first belief. A belief from which
-        worlds were removed knows the first number of each world that is left (`labels`).
+        Probability [M] of the event in each world of the belief before all updates. After updates
+        that removed worlds, `FiniteBelief.labels` has the indices of the worlds that are left.
     """
 
     chances: tuple[float, ...]
 
     def check(self, labels: IntArray) -> None:
-        """Raise unless there is a probability for each label of a belief."""
+        """Raise unless there is a probability for each world of a belief, given by `labels`."""
         error, count = InvalidBeliefError, len(self.chances)
         for k, chance in enumerate(self.chances):
             if not 0.0 <= number(chance, f"entry {k} of a likelihood", error) <= 1.0:
@@ -121,7 +111,7 @@ class Likelihood:
             )
 
 
-def in_turn(belief: Learning, observations: Sequence[Any]) -> Learning:
+def in_turn(belief: Any, observations: Sequence[Any]) -> Any:
     """Return the belief after several observations, one after the other."""
     for observation in observations:
         belief = belief.update(observation)
@@ -130,7 +120,7 @@ def in_turn(belief: Learning, observations: Sequence[Any]) -> Learning:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The observation of exact rows of a model.
+    """The observation of the exact probabilities of next states of some state-actions.
 
     Attributes
     ----------
@@ -145,29 +135,30 @@ class Rows:
 
     def numbers(self, labels: Labels) -> list[tuple[int, int]]:
         """Return the pairs as indices; raise if one does not exist or a shape is wrong."""
-        found = []
+        numbers = []
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise InvalidBeliefError(f"{pair!r} is not a pair (state, action)")
             state = labels.state(pair[0], f"the state of observed row {pair}")
-            found.append((state, labels.action(pair[1], f"the action of observed row {pair}")))
+            numbers.append((state, labels.action(pair[1], f"the action of observed row {pair}")))
         shape = len(self.pairs), labels.states
         floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
-        return found
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A sensor of every height within ``range``; the error's variance is noise·(d + offset)².
+    """A sensor of all heights within `range`; its error variance is noise·(d + offset)².
 
     The defaults are those of the paper, whose sensor covers the whole map.
 
     Attributes
     ----------
-    range : Largest distance d in m; None or inf for the whole map
+    range : Largest distance d in m of a measured cell; None or inf for the whole map
     noise : Variance in m² per m² of distance
     offset : Distance in m that is added to d
-    mast : m, height above the ground, for the line of sight; None or inf: nothing hides a cell
+    mast : Height in m of the sensor above the ground, for the line of sight; None or inf if no
+        cell is ever hidden
     """
 
     range: float | None = None
@@ -197,5 +188,4 @@ class Sensor:
     def variance(self, distance: FloatArray | float) -> FloatArray:
         """Return the variance in m² of the error at each `distance` in m."""
         away = np.asarray(distance, np.float64) + self.offset
-        spread: FloatArray = self.noise * (away * away)
-        return spread
+        return self.noise * (away * away)

@@ -4,19 +4,20 @@ Let F be the event that a move never works. For a forest of pairs of moves (Hunt
 
     Pr(some move of a set never works) ≤ Σ Pr(F) − Σ over the pairs Pr(F ∩ F').
 
-A move is paired with the one that starts where it ends: where a slope goes on, both are too steep
-together. Adding moves A to moves E loses at most Σ over a in A of Pr(Fₐ) − Pr(Fₐ ∩ F'), F' being
-that of one move of E, or of one that was added before a.
+A move is paired with the move that starts where it ends: on a long slope, both are too steep
+together. If moves A are added to moves E, the probability that all moves work falls by at most
+Σ over a in A of Pr(Fₐ) − Pr(Fₐ ∩ F'). Here F' is the event of one move of E, or of one move of A
+that was added before a.
 
 The rises of two moves are jointly normal. With standard normal X and Y of correlation ρ ≥ 0,
 
     Pr(X > h, Y > k) = ∫ from h to ∞ of φ(x) Φ((ρx − k) / √(1 − ρ²)) dx.
 
-The second factor grows with x. On each of `CUTS` intervals it is replaced by its least value, so
-that the sum is never above the integral. The probability grows with ρ too, so that a little less
-than ρ allows for rounding.
+The factor Φ grows with x. On each of `CUTS` intervals it is replaced by its least value, so the sum
+is never above the integral. The probability grows with ρ too, so a value a little below ρ is used
+to allow for rounding.
 
-Outcomes W of attempted moves are conditioned on by Pr(· | W) ≤ Pr(·) / Pr(W), as in `fields`.
+Given the outcomes W of attempted moves, Pr(· | W) ≤ Pr(·) / Pr(W), as in `fields`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from homeward.beliefs.fields import CorrelatedTerrainBelief
 
 CUTS = 48  # intervals of the integral
-SPAN = 12.0  # length of the integral, in standard deviations or, for large h, in units of 1/h
+SPAN = 12.0  # length of the integral, in standard deviations; in units of 1/h for h > 1
 MIN_PAIR_RISK = 1e-9  # smallest risk of a move that is paired
 RHO_ALLOWANCE = 2.0**-30  # allowance for rounding in a correlation
 EPSILON = float(np.finfo(np.float64).eps)
@@ -47,16 +48,15 @@ def joint_tail(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     mass = np.append(above[:, :-1] - above[:, 1:], above[:, -1:], axis=1)
     least = np.clip(rho - RHO_ALLOWANCE, 0.0, 1.0 - RHO_ALLOWANCE)[:, None]
     factor = ndtr((least * x - k[:, None]) / np.sqrt(1.0 - least * least))
-    found: FloatArray = np.maximum(0.0, (mass * factor).sum(axis=1) * (1.0 - 1e-12) - EPSILON)
-    return found
+    return np.maximum(0.0, (mass * factor).sum(axis=1) * (1.0 - 1e-12) - EPSILON)
 
 
 def both_fail(
     belief: CorrelatedTerrainBelief, state: IntArray, action: IntArray, following: IntArray
 ) -> FloatArray:
-    """Return lower bounds [n] on the probability that a move and the next one never work.
+    """Return lower bounds [n] on the probability that a move and the next move both never work.
 
-    The move is (state, action) [n], the next one takes the action ``following`` [n] at its end.
+    The move is (state, action) [n]. The next move takes the action ``following`` [n] at its end.
     """
     dest = grid_graph(*belief.shape).dest
     middle = dest[state, action].astype(np.int64)
@@ -80,8 +80,8 @@ def both_fail(
     (up, down), (up_next, down_next) = tails
     alike = rho >= 0.0
     ends = [np.where(alike, up_next, down_next), np.where(alike, down_next, up_next)]
-    found = joint_tail(up, ends[0], np.abs(rho)) + joint_tail(down, ends[1], np.abs(rho))
-    return np.where(np.isfinite(found), found, 0.0)
+    both = joint_tail(up, ends[0], np.abs(rho)) + joint_tail(down, ends[1], np.abs(rho))
+    return np.where(np.isfinite(both), both, 0.0)
 
 
 def failure_bound(
@@ -90,10 +90,10 @@ def failure_bound(
     action: IntArray,
     held: tuple[IntArray, IntArray] | None = None,
 ) -> float:
-    """Return an upper bound on the probability that one of some moves [n] never works.
+    """Return an upper bound on the probability that any of the moves [n] never works.
 
-    With ``held`` moves (states and actions, each [m]), bound the probability that these all work
-    and one of the others does not.
+    If ``held`` moves (states and actions, each [m]) are given, the bound is on the probability that
+    all held moves work and any of the moves [n] never works.
     """
     success = belief.success_bounds()[0]
     if (success[state, action] <= 0.0).any():
@@ -102,7 +102,7 @@ def failure_bound(
     state, action = state[unsure], action[unsure]
     risk = 1.0 - belief.measured_success()[state, action]
     dest, count = grid_graph(*belief.shape).dest, len(state)
-    # The move that starts in a state: an index below `count`, or above it for a held one.
+    # Index of the move that starts in each state: below `count`, or from `count` on if it is held.
     starts = np.full(len(dest), -1)
     if held is not None:
         starts[held[0]] = count + np.arange(len(held[0]))

@@ -20,9 +20,9 @@ from homeward.models import Model, Moves
 class Belief(Protocol):
     """A distribution over MDPs. It is immutable: `update` returns a new belief.
 
-    Optional members make bounds tighter, among them `move_corrections`, `moves_work_or_never` and
-    `blocked_probability`. `update` raises an `InvalidBeliefError` for observations that it does not
-    know, and an `ImpossibleObservationError` for those that no world allows.
+    The optional protocols of this module make bounds tighter. `update` raises an
+    `InvalidBeliefError` for an observation of an unknown type, and an `ImpossibleObservationError`
+    for an observation that no world allows.
     """
 
     def mean(self) -> Model:
@@ -51,7 +51,7 @@ class MoveBelief(Protocol):
 
 @runtime_checkable
 class SureMoves(Protocol):
-    """A belief that declares whether moves can fail at random; without it, they can."""
+    """A belief that declares whether moves can fail at random; for other beliefs they can."""
 
     @property
     def moves_work_or_never(self) -> bool:
@@ -63,7 +63,10 @@ class BlockedMoves(Protocol):
     """A belief that knows the probability that a move never works."""
 
     def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) [S, A] or an upper bound; 0 if the destination is the same state."""
+        """Return Pr(P = 0) [S, A] or an upper bound on it, where P is the success of a move.
+
+        It is 0 for a move whose destination is its own state.
+        """
 
 
 @runtime_checkable
@@ -87,7 +90,7 @@ class RewardLimits(Protocol):
 
 @runtime_checkable
 class Selective(Protocol):
-    """A belief that does not learn from some state-actions, whatever is observed there."""
+    """A belief that learns nothing from transitions of some state-actions."""
 
     def teaches(self, state: int, action: int) -> bool:
         """Return whether the belief learns from transitions of a state-action."""
@@ -95,7 +98,10 @@ class Selective(Protocol):
 
 @runtime_checkable
 class UncertainPlaces(Protocol):
-    """A belief in which some states may be walls; the model of their actions assumes no wall."""
+    """A belief in which some states may be walls.
+
+    In its mean model, the actions of such a state are those of a state that is not a wall.
+    """
 
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of states that are walls in some worlds and not in others."""
@@ -116,7 +122,10 @@ class Counted(Protocol):
 def corrections_of(
     belief: Belief, model: Model, discount: float, kind: Correction | None = None
 ) -> Corrections:
-    """Return the corrections of a belief whose mean is `model`; by default the tightest kind."""
+    """Return the corrections of a belief with mean `model` for discount γ.
+
+    The default `kind` is the tightest that applies.
+    """
     moves = belief if isinstance(model, Moves) and isinstance(belief, MoveBelief) else None
     if kind is None:
         kind = Correction.GENERAL if moves is None else Correction.MOVES

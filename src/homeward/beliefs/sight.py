@@ -16,7 +16,10 @@ from homeward.compiling import njit
 
 @njit(cache=True, error_model="numpy")
 def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, right: int) -> bool:
-    """Return whether a mast of `mast` m sees a cell `down` and `right`; `heights` [R, C] in m."""
+    """Return whether a sensor `mast` m above the cell (row, column) sees another cell.
+
+    The other cell is `down` rows below and `right` columns to the right; `heights` are [R, C] in m.
+    """
     top, end = heights[row, column] + mast, heights[row + down, column + right]
     if not (math.isfinite(top) and math.isfinite(end)):
         return False
@@ -46,7 +49,10 @@ def sees(heights: FloatArray, row: int, column: int, mast: float, down: int, rig
 def keep_visible(
     heights: FloatArray, row: int, column: int, mast: float, cells: IntArray, distances: FloatArray
 ) -> int:
-    """Move visible cells [n] and their distances to the front, in order; return their number."""
+    """Move the visible `cells` [n] and their distances to the front, in order; return their number.
+
+    The sensor is `mast` m above the cell (`row`, `column`).
+    """
     columns, kept = heights.shape[1], 0
     for i in range(len(cells)):
         down, right = cells[i] // columns - row, cells[i] % columns - column
@@ -60,7 +66,7 @@ def keep_visible(
 def views(
     heights: FloatArray, mast: float, down: IntArray, right: IntArray, seen: BoolArray
 ) -> None:
-    """Write which of the cells at the offsets [V] are seen from each cell: ``seen`` [S, V]."""
+    """Write the mask ``seen`` [S, V] of cells, at offsets [V], that are visible from each cell."""
     rows, columns = heights.shape
     for row in range(rows):
         for column in range(columns):

@@ -73,14 +73,12 @@ class _Totals:
     @property
     def objective(self) -> FloatArray:
         """The reward [S, A] whose total is maximised."""
-        objective: FloatArray = self.totals[0]
-        return objective
+        return self.totals[0]
 
     @property
     def constraints(self) -> FloatArray:
         """The rewards [K, S, A] whose totals have lower bounds."""
-        constraints: FloatArray = self.totals[1:]
-        return constraints
+        return self.totals[1:]
 
     def _check(self, largest: float) -> float:
         """Check start, totals and levels; return the largest absolute reward of the objective."""

@@ -39,8 +39,7 @@ def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None
 def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
     """Return the mask [S] of states that moves with positive probability reach from `state`."""
     edges = np.arange(dest.size + 1), dest.ravel(), success.ravel()
-    seen: BoolArray = search(*edges, np.zeros(dest.shape), state, np.inf)[1]
-    return seen
+    return search(*edges, np.zeros(dest.shape), state, np.inf)[1]
 
 
 @njit(cache=True, error_model="numpy")
