@@ -51,12 +51,12 @@ def test_a_line_that_comes_later_is_drawn_beside_the_others(look: Looking) -> No
     look.open("#/compare/meadow-safe/bold?step=3")
     look.painted(3, map_=0)
     known = look.find(".plot").nth(1)
-    expect(known.locator(".u-over")).to_have_count(1)
+    expect(known.locator(".plot-area")).to_have_count(1)
     expect(known.locator(".plot-values > span")).to_have_count(1)
     for route in held:
         route.continue_()
     expect(known.locator(".plot-values > span")).to_have_count(2)
-    expect(known.locator(".u-over")).to_have_count(1)
+    expect(known.locator(".plot-area")).to_have_count(1)
 
 
 def test_a_line_that_goes_leaves_the_others(look: Looking, site: Site) -> None:
@@ -75,7 +75,7 @@ def test_a_line_that_goes_leaves_the_others(look: Looking, site: Site) -> None:
     look.painted(3, map_=0)
     known = look.find(".plot").nth(1)
     expect(known.locator(".plot-values > span")).to_have_count(2)
-    expect(known.locator(".u-over")).to_have_count(1)
+    expect(known.locator(".plot-area")).to_have_count(1)
     look.page.route("**/runs/bold", longer)
     look.page.route("**/runs/bold/records*", without_known)
     for _ in range(60):  # until the page listens: it hears of the change, and asks again
@@ -84,7 +84,7 @@ def test_a_line_that_goes_leaves_the_others(look: Looking, site: Site) -> None:
         if known.locator(".plot-values > span").count() == 1:
             break
     expect(known.locator(".plot-values > span")).to_have_count(1)
-    expect(known.locator(".u-over")).to_have_count(1)
+    expect(known.locator(".plot-area")).to_have_count(1)
 
 
 def test_maps_of_different_shapes_have_views_of_their_own(look: Looking) -> None:
@@ -123,13 +123,14 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     expect(values).to_contain_text("entropy reduction in nats")
     expect(values).to_contain_text("meadow-safe")  # both are safe: their names tell them apart
     expect(values).to_contain_text("ground")
-    expect(plot.locator(".u-axis")).to_have_count(3)
+    expect(plot.locator(".tick.right").first).to_be_visible()
     for number in (0, 1):
         named = look.find(".why header").nth(number)
         expect(named).to_have_text(f"Why this move?{['meadow-safe', 'ground'][number]}")
     look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
     expect(values).to_contain_text("unsafe (uncover)")
-    expect(plot.locator(".u-axis")).to_have_count(2)
+    expect(plot.locator(".tick.left").first).to_be_visible()
+    expect(plot.locator(".tick.right")).to_have_count(0)
     expect(plot.locator("figcaption")).to_contain_text("fraction of squares seen")
 
 
@@ -180,8 +181,8 @@ def test_all_plots_reach_as_far_as_the_longer_run(look: Looking, site: Site) -> 
     assert steps_of(site, "bold") < last
     look.open(f"#/compare/meadow-safe/bold?step={last}")
     look.painted(last)
-    expect(look.find(".plot .u-over")).to_have_count(3)
-    for over in look.find(".plot .u-over").all():
+    expect(look.find(".plot .plot-area")).to_have_count(3)
+    for over in look.find(".plot .plot-area").all():
         marker, box = over.locator(".plot-now").bounding_box(), over.bounding_box()
         assert marker is not None
         assert box is not None
@@ -190,7 +191,7 @@ def test_all_plots_reach_as_far_as_the_longer_run(look: Looking, site: Site) -> 
     look.painted(last // 2)
     places = {
         round(over.locator(".plot-now").bounding_box()["x"])  # type: ignore[index]
-        for over in look.find(".plot .u-over").all()
+        for over in look.find(".plot .plot-area").all()
     }
     assert len(places) == 1
 
@@ -219,7 +220,7 @@ def test_a_run_beside_itself_is_compared(look: Looking) -> None:
     look.open("#/compare/bold/bold?step=2")
     look.painted(2, map_=0)
     look.painted(2, map_=1)
-    expect(look.find(".plot .u-over")).to_have_count(3)
+    expect(look.find(".plot .plot-area")).to_have_count(3)
 
 
 def test_pairs_stand_together_and_many_runs_are_found_by_name(look: Looking, site: Site) -> None:

@@ -357,7 +357,7 @@ def test_the_plots_line_goes_with_the_cursor(look: Looking, site: Site) -> None:
                 "marks => marks.map((mark) => mark.getBoundingClientRect().x)"
             )
         )
-    over = look.find(".plot .u-over").first.bounding_box()
+    over = look.find(".plot .plot-area").first.bounding_box()
     assert over is not None
     assert found[1][0] == pytest.approx(over["x"] + over["width"] / 2, abs=3)
     for first, second, third in zip(*found, strict=True):  # in each plot alike

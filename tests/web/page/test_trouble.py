@@ -134,7 +134,7 @@ def test_a_finished_run_that_is_deleted_says_so_and_stays_usable(look: Looking, 
     look.page.keyboard.press("ArrowLeft")
     look.explained(4)
     expect(look.find(".map-notes")).to_be_empty()
-    look.sees(".plot .u-over")
+    look.sees(".plot .plot-area")
 
 
 def test_a_run_that_is_found_to_be_gone_by_asking_is_gone(look: Looking, site: Site) -> None:
@@ -244,4 +244,4 @@ def test_without_its_worker_there_are_reasons_and_plots_all_the_same(look: Looki
     look.open("#/run/first?step=2")
     look.sees('[role="alert"] .message', "The map's worker failed")
     look.explained(2)
-    look.sees(".plot .u-over")
+    look.sees(".plot .plot-area")

@@ -22,6 +22,7 @@ import { FrontPage } from "./pages/front";
 import { StoriesPage } from "./pages/stories";
 import { ComparePage, RunPage } from "./pages/watch";
 import { IconButton } from "./parts/icons";
+import { Later } from "./parts/later";
 import { dark, nextTheme } from "./parts/theme";
 
 const link = signal(parse(location.hash));
@@ -177,7 +178,9 @@ function App() {
       <Header />
       <Messages />
       <Guard place={placeOf(link.value)}>
-        <View />
+        <Later>
+          <View />
+        </Later>
       </Guard>
       <Help />
     </>

@@ -34,7 +34,10 @@ export class MapCanvas {
     const context = canvas.getContext("2d");
     if (!context) throw new Error("This browser can't draw on a canvas.");
     this.context = context;
-    this.watch = new ResizeObserver(() => this.resize());
+    this.watch = new ResizeObserver(() => {
+      [this.wide, this.high] = [canvas.clientWidth, canvas.clientHeight];
+      this.plan();
+    });
     this.watch.observe(canvas);
     this.stops.push(
       effect(() => {
@@ -145,21 +148,9 @@ export class MapCanvas {
     this.frame = requestAnimationFrame(() => this.draw());
   }
 
-  private resize(): void {
-    const ratio = window.devicePixelRatio || 1;
-    this.wide = this.canvas.clientWidth;
-    this.high = this.canvas.clientHeight;
-    const [width, height] = [Math.round(this.wide * ratio), Math.round(this.high * ratio)];
-    if (this.canvas.width !== width || this.canvas.height !== height) {
-      this.canvas.width = width;
-      this.canvas.height = height;
-    }
-    this.draw();
-  }
-
   private draw(): void {
     const { context, scene } = this;
-    const ratio = this.canvas.width / Math.max(1, this.wide);
+    const ratio = this.fitPixels();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.wide, this.high);
     const details = scene.run.details.peek();
@@ -193,6 +184,16 @@ export class MapCanvas {
     if (selected !== null) this.drawFrame(selected, zoom, WAY, 2.5);
     if (way) this.drawRisks(way, zoom);
     if (details.cell) this.drawScale(details.cell[1], zoom);
+  }
+
+  /** Make the canvas as large as its element; return the canvas pixels per CSS pixel. */
+  private fitPixels(): number {
+    const { canvas } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [Math.round(this.wide * ratio), Math.round(this.high * ratio)];
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    return width / Math.max(1, this.wide);
   }
 
   /** Draw the border of the cells with a way home at the level. */

@@ -18,6 +18,7 @@ export class Ink {
   private view = "";
   private count = 0; // moves that are drawn
   private copies: { canvas: OffscreenCanvas; count: number }[] = []; // after fewer moves, to go back to
+  private returned = false; // whether the cursor went back in this view; copies are made only then
 
   /** Return a picture, as large as `like`, of the path up to a step; null if there is nothing to draw.
    *
@@ -40,17 +41,19 @@ export class Ink {
     if (!same || this.view !== seen) {
       this.view = seen;
       this.copies = [];
+      this.returned = false;
       this.begin(ink, like, null);
     }
+    this.returned ||= this.count > count;
     const copy = this.copies.filter((each) => each.count <= count).pop();
     if (this.count > count || (copy && copy.count > this.count)) this.begin(ink, like, copy ?? null);
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     const part = Math.max(MIN_MOVES_BETWEEN, Math.ceil(this.trail.count / MAX_COPIES));
     while (this.count < count) {
       const due = (this.copies[this.copies.length - 1]?.count ?? 0) + part;
-      const until = this.count < due ? Math.min(count, due) : count;
+      const until = this.returned && this.count < due ? Math.min(count, due) : count;
       this.draw(ink, until, like.width / ratio, like.height / ratio, width, places);
-      if (this.count === due) this.copy();
+      if (this.returned && this.count === due) this.copy();
     }
     return this.canvas;
   }

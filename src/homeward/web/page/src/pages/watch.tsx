@@ -8,6 +8,7 @@ import type { Link } from "../link";
 import { painter } from "../map/painter";
 import { CallOffPanel } from "../parts/calloff";
 import { Drawer } from "../parts/drawer";
+import { Later } from "../parts/later";
 import { LayerPicker, MapPane } from "../parts/map";
 import { MissionPanel } from "../parts/mission";
 import { Plots } from "../parts/plots";
@@ -119,9 +120,13 @@ export function RunPage({ link }: { link: Link }) {
       <div class="side" ref={side} hidden={wide.value}>
         {details?.status === "waiting" && !details.error && <MissionPanel scene={scene} />}
         <Reasons scene={scene} />
-        {details && details.layers.length > 0 && <CallOffPanel scene={scene} />}
-        {details && <Drawer scene={scene} details={details} />}
-        {details && scene.begun.value && <Plots cursor={cursor} />}
+        {details && (
+          <Later>
+            {details.layers.length > 0 && <CallOffPanel scene={scene} />}
+            <Drawer scene={scene} details={details} />
+            {scene.begun.value && <Plots cursor={cursor} />}
+          </Later>
+        )}
       </div>
     </main>
   );

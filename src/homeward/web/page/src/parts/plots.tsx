@@ -1,14 +1,12 @@
 // Plots against steps. The vertical line is the cursor; click or drag to move it.
 
-import { computed, effect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
-import type uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { computed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import type { Cursor } from "../run/cursor";
 import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
+import { Later } from "./later";
 import { criterionName, figure, isOfRun } from "../words";
-import { colour, dark } from "./theme";
 
 interface Line {
   label: string;
@@ -18,16 +16,11 @@ interface Line {
   fill?: boolean;
   unit?: string; // where the lines of a plot have different ones
   right?: boolean; // whether its scale is on the right
-  at: () => Points | null; // null: nothing is recorded
-}
-
-interface Points {
-  x: number[];
-  y: ArrayLike<number>;
+  values: () => ArrayLike<number> | null; // by step; null: nothing is recorded
 }
 
 /** A line of which something is recorded. */
-type Present = Line & { points: Points };
+type Present = Line & { y: ArrayLike<number> };
 
 interface Kind {
   name: "bounds" | "known" | "times";
@@ -39,27 +32,10 @@ interface Kind {
   lines: (runs: readonly RunModel[]) => Line[];
 }
 
-let fetched: Promise<typeof uPlot> | null = null;
-
-/** Load the plotting library when the first plot is drawn. */
-function library(): Promise<typeof uPlot> {
-  fetched ??= import("uplot").then((module) => module.default);
-  return fetched;
-}
+const MAX_BINS = 600; // along a line; of each, the least and the greatest value are drawn
+const MAX_INTERVALS = { x: 4, y: 3 }; // between the labels of an axis
 
 const STROKES = ["accent", "second", "third", "fourth", "fifth", "sixth"];
-
-function column(run: RunModel, name: "plan_ms", shift: number): Line["at"] {
-  return () => {
-    const { count, [name]: y } = run.columns.value;
-    return y?.some((value) => !Number.isNaN(value)) ? { x: steps(count, shift), y } : null;
-  };
-}
-
-/** Return `count` consecutive numbers from `first` on. */
-function steps(count: number, first: number): number[] {
-  return Array.from({ length: count }, (_, i) => i + first);
-}
 
 /** Return lines of the proven safety: of each plan, and of the plan that starts with the move made. */
 function bounds(runs: readonly RunModel[]): Line[] {
@@ -74,21 +50,26 @@ function bounds(runs: readonly RunModel[]): Line[] {
         proven.length > 1 ? criterionName(criterion) : "",
       ].filter((word) => word);
       const stroke = STROKES[(i + k) % STROKES.length] as string;
-      const of = (name: "bound" | "kept") => (): ReturnType<Line["at"]> => {
+      const of = (name: "bound" | "kept") => (): Float32Array | null => {
         const { count, criteria: wide, [name]: table } = run.columns.value;
-        const y = Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
-        return table.length ? { x: steps(count, 0), y } : null;
+        if (!table.length) return null;
+        return Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
       };
       const { level } = criterion;
-      const at = (): ReturnType<Line["at"]> => ({ x: [0, Math.max(1, run.count.value)], y: [level, level] });
       const label = (what: string): string => [...whose, what].join(", ");
-      const asked: Line = { label: `δ = ${level}`, stroke: "warn", dash: "dashed", level: true, at };
+      const required: Line = {
+        label: `δ = ${level}`,
+        stroke: "warn",
+        dash: "dashed",
+        level: true,
+        values: () => [level],
+      };
       if (run.details.value && isOfRun(run.details.value))
-        return [{ label: label("whole run"), stroke, at: of("kept") }, asked];
+        return [{ label: label("whole run"), stroke, values: of("kept") }, required];
       return [
-        { label: label("plan"), stroke, dash: "dotted", at: of("bound") },
-        { label: label("move made"), stroke, at: of("kept") },
-        asked,
+        { label: label("plan"), stroke, dash: "dotted", values: of("bound") },
+        { label: label("move made"), stroke, values: of("kept") },
+        required,
       ];
     });
   });
@@ -104,10 +85,12 @@ function knowns(runs: readonly RunModel[]): Line[] {
     stroke: STROKES[i % STROKES.length] as string,
     fill: true,
     ...(differ ? { unit: units[i] as string, right: units[i] !== units[0] } : {}),
-    at: () => {
+    values: () => {
       const { count, known, knownAtStart } = run.columns.value;
       if (!known) return null;
-      return { x: steps(count + 1, 0), y: Float32Array.from([knownAtStart ?? NaN, ...known]) };
+      const values = new Float32Array(count + 1).fill(knownAtStart ?? NaN);
+      values.set(known, 1);
+      return values;
     },
   }));
 }
@@ -124,7 +107,10 @@ const KINDS: Kind[] = [
       runs.map((run, i) => ({
         label: runs.length > 1 ? (namesOf(runs)[i] as string) : "per plan",
         stroke: STROKES[i % STROKES.length] as string,
-        at: column(run, "plan_ms", 0),
+        values: () => {
+          const { plan_ms } = run.columns.value;
+          return plan_ms?.some((value) => !Number.isNaN(value)) ? plan_ms : null;
+        },
       })),
   },
 ];
@@ -139,95 +125,41 @@ export function Plots({ cursor }: { cursor: Cursor }) {
   return (
     <section class="plots stack" aria-label="Plots against steps">
       {KINDS.map((kind) => (
-        <Plot key={kind.title} kind={kind} cursor={cursor} />
+        <Later key={kind.title}>
+          <Plot kind={kind} cursor={cursor} />
+        </Later>
       ))}
     </section>
   );
 }
 
 function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
-  const element = useRef<HTMLDivElement>(null);
   const present = useMemo(
     () =>
       computed(() =>
         kind.lines(cursor.runs).flatMap((line): Present[] => {
-          const points = line.at();
-          return points ? [{ ...line, points }] : [];
+          const y = line.values();
+          return y ? [{ ...line, y }] : [];
         }),
       ),
     [kind, cursor],
   );
   const lines = present.value;
-  const shape = lines.map((line) => line.label).join("|");
+  const last = Math.max(1, cursor.last.value); // all plots reach as far as the longest run
+  const drawing = useMemo(() => <Drawing kind={kind} lines={lines} last={last} />, [kind, lines, last]);
   const [first, [run]] = [lines[0], cursor.runs];
   const unit = first && run && kind.name === "known" && !first.unit ? knownName(run) : kind.unit;
-
-  useEffect(() => {
-    const box = element.current;
-    if (!box || !shape) return undefined;
-    let plot: uPlot | null = null;
-    const marker = document.createElement("div");
-    marker.className = "plot-now";
-    const place = (): void => {
-      if (!plot) return;
-      const x = plot.valToPos(cursor.step.peek(), "x");
-      const inside = Math.max(0, Math.min(plot.bbox.width / devicePixelRatio, x));
-      marker.style.transform = `translateX(${Math.round(inside)}px)`;
-    };
-    const stops: (() => void)[] = [];
-    // Each plot is made in a task of its own, so that none keeps the page from answering.
-    let begin = 0;
-    let closed = false;
-    const start = (Plot: typeof uPlot): void => {
-      const make = effect(() => {
-        void dark.value;
-        plot?.destroy();
-        const known = present.peek();
-        plot = new Plot(
-          optionsOf(kind, known, box.clientWidth, cursor, place),
-          dataOf(known, Plot),
-          box,
-        );
-        plot.over.append(marker);
-        scrub(plot.over, plot, cursor);
-        place();
-      });
-      let drawn = true;
-      const fill = effect(() => {
-        void cursor.last.value; // all plots reach as far as the longest run
-        const lines = present.value;
-        const data = dataOf(lines, Plot);
-        // Lines that come or go change `shape`, and with it the plot.
-        if (!drawn && plot?.series.length === lines.length + 1) plot.setData(data);
-        drawn = false;
-      });
-      const follow = effect(() => {
-        void cursor.step.value;
-        place();
-      });
-      stops.push(make, fill, follow);
-    };
-    void library().then((Plot) => {
-      if (!closed) begin = window.setTimeout(() => start(Plot));
-    });
-    const watch = new ResizeObserver(() => {
-      if (plot && box.clientWidth) plot.setSize({ width: box.clientWidth, height: 118 });
-      place();
-    });
-    watch.observe(box);
-    return () => {
-      closed = true;
-      window.clearTimeout(begin);
-      stops.forEach((stop) => stop());
-      watch.disconnect();
-      plot?.destroy();
-    };
-  }, [shape, cursor, kind]);
-
   const spoken = lines.map((line) =>
     [line.label, valueAt(line, cursor), line.unit].filter(Boolean).join(" "),
   );
   const named = lines.length > 1 || cursor.runs.length > 1;
+  const jump = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
+    const box = event.currentTarget.getBoundingClientRect();
+    event.currentTarget.style.setProperty("--pointer", `${event.clientX - box.left}px`);
+    if (!(event.buttons & 1)) return;
+    cursor.playing.value = false;
+    cursor.jump((last * (event.clientX - box.left)) / box.width);
+  };
   return (
     <figure class="plot card">
       <figcaption class="row fine">
@@ -243,13 +175,20 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
           ))}
         </span>
       </figcaption>
-      {shape ? (
-        <div
-          ref={element}
-          class="plot-box"
-          role="img"
-          aria-label={`${kind.title}: ${spoken.join("; ")}`}
-        />
+      {lines.length ? (
+        <div class="plot-box" role="img" aria-label={`${kind.title}: ${spoken.join("; ")}`}>
+          <div
+            class={lines.some(({ right }) => right) ? "plot-area two-scales" : "plot-area"}
+            onPointerDown={(event) => {
+              event.currentTarget.setPointerCapture(event.pointerId);
+              jump(event);
+            }}
+            onPointerMove={jump}
+          >
+            {drawing}
+            <i class="plot-now" style={{ left: percent(cursor.step.value / last) }} />
+          </div>
+        </div>
       ) : (
         <p class="plot-none fine">{emptyWord(kind, cursor)}</p>
       )}
@@ -268,86 +207,108 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
   return "Not recorded, or still being computed.";
 }
 
-function valueAt({ points: { x, y }, level }: Present, cursor: Cursor): string {
-  if (level) return "";
-  const i = Math.min(y.length - 1, Math.max(0, cursor.step.value - (x[0] ?? 0)));
-  return figure(y[i] ?? null, 4);
+function valueAt({ y, level }: Present, cursor: Cursor): string {
+  return level ? "" : figure(y[Math.min(y.length - 1, cursor.step.value)] ?? null, 4);
 }
 
-function dataOf(lines: Present[], Plot: typeof uPlot): uPlot.AlignedData {
-  const [only] = lines;
-  const tables = lines.map(
-    ({ points: { x, y } }) =>
-      [Array.from(x), Array.from(y, (v) => (Number.isNaN(v) ? null : v))] as uPlot.AlignedData,
+function percent(part: number): string {
+  return `${100 * Math.min(1, part)}%`;
+}
+
+/** The lines of a plot, and its axes with their labels; 100 units high and a unit wide per step. */
+function Drawing({ kind, lines, last }: { kind: Kind; lines: Present[]; last: number }) {
+  const drawn = lines.map((line) => ({ ...line, points: pointsOf(line, last) }));
+  const steps = ticksOf(0, last, MAX_INTERVALS.x).filter(Number.isInteger);
+  const scales = [false, true].flatMap((right) => {
+    const shown = drawn.filter((line) => !!line.right === right);
+    return shown.length ? [{ right, shown, ...scaleOf(kind, shown) }] : [];
+  });
+  return (
+    <>
+      <svg viewBox={`0 0 ${last} 100`} preserveAspectRatio="none">
+        {steps.map((x) => (
+          <path key={`x${x}`} class="grid" d={`M${x} 0V100`} />
+        ))}
+        {scales[0]?.ticks.map((tick) => (
+          <path key={`y${tick}`} class="grid" d={`M0 ${scales[0]?.place(tick)}H${last}`} />
+        ))}
+        {scales.flatMap(({ shown, place }) =>
+          shown.map(({ points, dash, fill, level, stroke }, i) => {
+            const d = `M${points.map(([x, y]) => `${x} ${place(y)}`).join("L")}`;
+            const colour = `var(--${stroke})`;
+            const end = points[points.length - 1]?.[0];
+            return (
+              points.length > 0 && (
+                <g key={i}>
+                  {fill && <path class="fill" style={{ fill: colour }} d={`${d}L${end} 100L0 100`} />}
+                  <path class={`${dash ?? ""} ${level ? "level" : ""}`} style={{ stroke: colour }} d={d} />
+                </g>
+              )
+            );
+          }),
+        )}
+      </svg>
+      {steps.map((x) => (
+        <span key={x} class="tick x" style={{ left: percent(x / last) }}>
+          {figure(x, 6)}
+        </span>
+      ))}
+      {scales.map(({ right, ticks, place }) =>
+        ticks.map((tick) => (
+          <span key={tick} class={right ? "tick right" : "tick left"} style={{ top: `${place(tick)}%` }}>
+            {figure(tick, 4)}
+          </span>
+        )),
+      )}
+    </>
   );
-  if (!only) return [[]];
-  return tables.length === 1 ? (tables[0] as uPlot.AlignedData) : Plot.join(tables);
 }
 
-const DASHES = { dashed: [5, 4], dotted: [1.5, 3] };
+/** Return points [step, value] of a line: if there are many, the extremes of each of 600 parts. */
+function pointsOf({ y, level }: Present, last: number): [number, number][] {
+  if (level) return [0, last].map((x) => [x, y[0] as number]);
+  const size = Math.ceil(y.length / MAX_BINS);
+  const points: [number, number][] = [];
+  for (let from = 0; from < y.length; from += size) {
+    let [low, high] = [-1, -1]; // where the values are lowest and highest
+    for (let i = from; i < Math.min(from + size, y.length); i++) {
+      const value = y[i] as number;
+      if (Number.isNaN(value)) continue;
+      if (low < 0 || value < (y[low] as number)) low = i;
+      if (high < 0 || value > (y[high] as number)) high = i;
+    }
+    const ends = low === high ? [low] : [Math.min(low, high), Math.max(low, high)];
+    if (low >= 0) for (const i of ends) points.push([i, y[i] as number]);
+  }
+  return points;
+}
 
-function optionsOf(
-  kind: Kind,
-  lines: Line[],
-  width: number,
-  cursor: Cursor,
-  redrawn: () => void,
-): uPlot.Options {
-  const axis: uPlot.Axis = {
-    stroke: colour("soft"),
-    grid: { stroke: colour("line"), width: 1 },
-    ticks: { stroke: colour("line"), width: 1, size: 4 },
-    font: "11px system-ui, sans-serif",
-  };
-  const scale: uPlot.Scale = {
-    distr: kind.log ? 3 : 1,
-    range: (_, low: number | null, high: number | null) => {
-      if (low === null || high === null) return [0, 1]; // none of its lines has come yet
-      if (kind.log) return [low / 1.5, high * 1.5];
-      const bottom = kind.low ?? low;
-      const top = kind.high ?? high;
-      const room = Math.max(top - bottom, 1e-6) * 0.08;
-      return [kind.low ?? bottom - room, top + room];
-    },
-  };
-  const upright: uPlot.Axis = {
-    ...axis,
-    size: 46,
-    // Where a logarithmic axis leaves a label out, there is no tick.
-    values: (_, ticks) => ticks.map((tick: number | null) => (tick === null ? "" : figure(tick, 3))),
-    ...(kind.log ? { splits: (_plot, _axis, low, high) => round(low, high) } : {}),
-  };
-  const right = lines.some((line) => line.right);
+/** Return the labels of a vertical axis, and the function from a value to its place, 0 (top) to 100. */
+function scaleOf(
+  { low, high, log }: Kind,
+  lines: { points: [number, number][] }[],
+): { ticks: number[]; place: (value: number) => number } {
+  const values = lines.flatMap(({ points }) => points.map(([, y]) => y)).filter((y) => !log || y > 0);
+  const least = low ?? Math.min(...values);
+  const most = high ?? Math.max(...values);
+  if (!(least <= most)) return { ticks: [], place: () => 100 }; // no value has come yet
+  const room = 0.08 * Math.max(most - least, 1e-6);
+  const [bottom, top] = log ? [least / 1.5, most * 1.5] : [low ?? least - room, most + room];
+  const at = (value: number): number => (log ? Math.log(Math.max(value, bottom)) : value);
   return {
-    width,
-    height: 118,
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
-    scales: {
-      x: { time: false, range: () => [0, Math.max(1, cursor.last.peek())] },
-      y: scale,
-      ...(right ? { right: scale } : {}),
-    },
-    axes: [
-      { ...axis, size: 26 },
-      upright,
-      ...(right ? [{ ...upright, scale: "right", side: 1 as const, grid: { show: false } }] : []),
-    ],
-    series: [
-      {},
-      ...lines.map((line): uPlot.Series => ({
-        label: line.label,
-        stroke: colour(line.stroke),
-        scale: line.right ? "right" : "y",
-        width: line.level ? 1.2 : 1.6,
-        spanGaps: true,
-        points: { show: false },
-        ...(line.dash ? { dash: DASHES[line.dash] } : {}),
-        ...(line.fill ? { fill: `${colour(line.stroke)}1f` } : {}),
-      })),
-    ],
-    hooks: { draw: [redrawn] },
+    ticks: log ? round(bottom, top) : ticksOf(bottom, top, MAX_INTERVALS.y),
+    place: (value) =>
+      Number((100 * (1 - (at(value) - at(bottom)) / (at(top) - at(bottom)))).toFixed(2)),
   };
+}
+
+/** Return multiples of 1, 2 or 5 times a power of ten, at most `most` + 1 of them. */
+function ticksOf(low: number, high: number, most: number): number[] {
+  const least = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = power * ([1, 2, 5].find((factor) => factor * power >= least) ?? 10);
+  const [first, end] = [Math.ceil(low / step), Math.floor(high / step)];
+  return Array.from({ length: end - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(9)));
 }
 
 /** Return two to five round numbers between two, at equal factors if possible. */
@@ -362,20 +323,4 @@ function round(low: number, high: number): number[] {
   if (tens.length > 1) return tens;
   const more = between([1, 2, 5]);
   return more.length > 1 ? more : [low, high];
-}
-
-/** Move the cursor to where the plot is clicked or dragged. */
-function scrub(over: HTMLElement, plot: uPlot, cursor: Cursor): void {
-  const jump = (event: PointerEvent): void => {
-    const box = over.getBoundingClientRect();
-    cursor.playing.value = false;
-    cursor.jump(plot.posToVal(event.clientX - box.left, "x"));
-  };
-  over.addEventListener("pointerdown", (event) => {
-    over.setPointerCapture(event.pointerId);
-    jump(event);
-  });
-  over.addEventListener("pointermove", (event) => {
-    if (event.buttons & 1) jump(event);
-  });
 }
