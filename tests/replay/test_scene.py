@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -179,9 +180,25 @@ def test_a_blocked_cell_makes_no_slope_beside_it(runs: Path) -> None:
     blocked[2, 3] = True
     heights = 600.0 + np.arange(shape[0])[:, None] * size[0] * np.ones(shape)  # 45° everywhere
     heights[2, 3] = 0.0
-    prior = SimpleNamespace(blocked=blocked.ravel(), shape=shape, size=size)
+    prior = SimpleNamespace(blocked=blocked.ravel(), shape=shape, size=size, limits=None)
     scene = rover_scene_of(replace(setup, belief=prior))
     moment: Any = SimpleNamespace(belief=SimpleNamespace(height=heights.ravel()))
     slope = scene.maps(["slope"], moment)["slope"]
     np.testing.assert_allclose(slope[~blocked], 45.0)
     assert np.isnan(slope[2, 3])
+
+
+def test_driven_ground_tells_the_height_that_exported_paths_have(tmp_path: Path) -> None:
+    config = {"terrain": "sample", "cell": 100.0, "limit": 4}
+    run = Run.create(tmp_path / "run", "rover", config)
+    run.resume()
+    setup = setup_of(tmp_path / "run")
+    scene = rover_scene_of(setup)
+    titles = {entry["name"]: entry["title"] for entry in scene.layers}
+    assert titles["slope"] == "Steepest slope between cell centres"
+    moment = moment_of(tmp_path / "run", 4)
+    maps = scene.maps(["model", "height"], moment)
+    points = json.loads((tmp_path / "run" / "path_points.geojson").read_text())["features"]
+    start = divmod(moment.start, moment.belief.shape[1])
+    assert maps["model"][start] == points[0]["properties"]["z"]
+    assert maps["model"][start] != maps["height"][start]  # measured, with the simulated error

@@ -28,6 +28,7 @@ RUNS = [
     ("meadow-safe", "grid", {**WORLD, "delta": 0.9, "limit": 20}),
     ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
     ("ground", "rover", GROUND),
+    ("hills", "rover", {"terrain": "sample", "window": "0,0,40,30", "cell": 100.0, "limit": 4}),
     ("pit", "grid", {"map": PIT, "explorer": "uncover", "algorithm": "paper", "stay": False}),
 ]
 RECORD_STROKES = """
@@ -216,9 +217,27 @@ def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> Non
     canvas = look.painted(8, "slope")
     expect(canvas).to_have_attribute("data-scale", "20 m")
     x, y = look.point(17, (10, 15))
-    look.sees(".readout .coordinates", "x 50.0, y")
+    look.sees(".readout .coordinates", "x 50.0\u00a0m, y")
     look.page.mouse.click(x, y)
     look.sees(".profile svg")
+
+
+def test_heights_and_slopes_are_told_apart_from_those_of_the_limits(look: Looking) -> None:
+    look.open("#/run/hills?step=4")
+    look.painted(4)
+    shape = tuple(look.get("runs/hills").json()["shape"])
+    start = look.get("runs/hills").json()["start"]
+    look.point(start, shape)
+    look.sees(".readout dl", "Terrain model")
+    assert look.reading("model") != look.reading("height")
+    look.sees(".readout", "Ground: as measured, with the simulated error of the terrain model.")
+    look.sees(
+        ".readout", "The limits, 20° up, 30° down and 20° to the side, hold on"
+    )
+    look.open("#/run/ground?step=8")
+    look.painted(8)
+    look.point(17, (10, 15))
+    expect(look.find(".readout .note")).to_have_count(0)  # there the limits are between centres
 
 
 def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> None:

@@ -34,6 +34,14 @@ def scene_of(setup: Setup) -> Scene:
         return entropy_reduction(prior, belief)
 
     gain = isinstance(setup.planner.bonus, InformationGain)
+    is_driven = prior.limits is not None
+    model = layer(
+        "model",
+        "Height in the terrain model",
+        "m",
+        "sequential",
+        where_open(lambda b: prior.height),
+    )
     truth = layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))
     return Scene(
         setup,
@@ -57,9 +65,10 @@ def scene_of(setup: Setup) -> Scene:
         ],
         [
             *([] if is_outside else [truth]),
+            *([model] if is_driven else []),
             layer(
                 "slope",
-                "Steepest slope of the mean height",
+                f"Steepest slope {'between cell centres' if is_driven else 'of the mean height'}",
                 "°",
                 "sequential",
                 lambda m: steepest(where_open(lambda b: b.height)(m), prior.shape, prior.size),

@@ -148,7 +148,7 @@ def summary_of(
         "## Files",
         "",
         f"- `{PATH}`: the path, its start and its end.",
-        f"- `{POINTS}`: its corners with height, step, bound and gain.",
+        f"- `{POINTS}`: its corners with the terrain model's height, step, bound and gain.",
         f"- `{WAY}`: the way home from its end, with the proven probability.",
         *(_rasters(config, cells) if missing is None else [missing]),
         *([f"- `{TARGETS}`: the targets, and when each was reached."] if facts["targets"] else []),
@@ -226,10 +226,12 @@ def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
     """Return lines on the files that need rasterio."""
     routes = f"`{PATH_GPX}`, `{PATH_KML}`, `{GPX}` {{}} `{WAY_KML}`"
     return [
-        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}.",
+        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}, both as known in the end. Measured "
+        "heights differ from the terrain model by its error.",
         f"- `{STYLE}`: its colours for QGIS, which finds them by the name.",
         f"- `{CHANCES}`: the proven probability of {way_of(config)} from each cell.",
-        f"- {routes.format('and')}: the path and the way home in degrees."
+        f"- {routes.format('and')}: the path and the way home in degrees, with the "
+        "terrain model's heights."
         if has_degrees(cells.crs)
         else f"- There is no {routes.format('or')}: {no_degrees(cells)}.",
     ]
@@ -274,7 +276,8 @@ def _steepest(facts: dict[str, Any]) -> list[str]:
     up, down, aside = facts["steepest"]
     return [
         f"- The steepest ground it drove, on the terrain model: {up:.1f}° up, {down:.1f}° down, "
-        f"{aside:.1f}° to the side."
+        f"{aside:.1f}° to the side. From cell centre to cell centre it may be steeper: the way "
+        "driven between them is longer."
     ]
 
 

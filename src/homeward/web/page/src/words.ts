@@ -164,6 +164,7 @@ const LAYERS: Record<string, string> = {
   seen: "Seen",
   visited: "Visited",
   truth: "Truth",
+  model: "Terrain model",
   kept: "Set",
 };
 
@@ -210,6 +211,17 @@ export function reading(details: Details, name: string, value: number): string {
   const unit = layer?.unit ?? "";
   if (unit === "m") return `${minus(value.toFixed(Math.abs(value) < 10 ? 3 : 2))} m`;
   return `${figure(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`.trim();
+}
+
+/** Return what to know about heights and slopes on driven ground; [] on other ground. */
+export function groundNotes({ layers, config, status }: Details): string[] {
+  if (!layers.some(({ name }) => name === "model")) return [];
+  const [up, down, aside] = ["climb", "descend", "roll"].map((key) => figure(config[key] as number));
+  const error = status === "waiting" ? "" : ", with the simulated error of the terrain model";
+  return [
+    `Ground: as measured${error}. Exported paths have the terrain model's heights.`,
+    `Slope: from cell centre to cell centre. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold on the longer way that is driven.`,
+  ];
 }
 
 /** Return what may block cells of a run's terrain; which of it blocks a cell is not recorded. */

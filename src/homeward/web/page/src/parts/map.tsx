@@ -10,7 +10,7 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { blockedWord, cellName, layerName, minus, reading } from "../words";
+import { blockedWord, cellName, groundNotes, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
@@ -224,12 +224,18 @@ function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
 }
 
 /** Return the middle of a cell in map coordinates. */
-function coordinates(transform: readonly number[], cell: number, columns: number): string {
-  const [a = 1, b = 0, c = 0, d = 0, e = 1, f = 0] = transform;
+function coordinates(
+  { cell: size }: Details,
+  [a = 1, b = 0, c = 0, d = 0, e = 1, f = 0]: readonly number[],
+  cell: number,
+  columns: number,
+): string {
   const [column, row] = [(cell % columns) + 0.5, Math.floor(cell / columns) + 0.5];
   const digits = Math.abs(a) < 0.01 ? 6 : 1;
-  const [x, y] = [a * column + b * row + c, d * column + e * row + f];
-  return `x ${minus(x.toFixed(digits))}, y ${minus(y.toFixed(digits))}`;
+  const width = size?.[1] ?? 0; // in m: the same on the map if its unit is the metre
+  const unit = Math.abs(Math.hypot(a, d) - width) <= 1e-3 * width ? "\u00a0m" : "";
+  const [x, y] = [a * column + b * row + c, d * column + e * row + f].map((along) => minus(along.toFixed(digits)));
+  return `x ${x}${unit}, y ${y}${unit}`;
 }
 
 async function copyLink(): Promise<void> {
@@ -315,7 +321,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
       <b>{cellName(cell, columns)}</b>
       {details.transform && (
         <span class="block soft coordinates" title={details.crs ?? ""}>
-          {coordinates(details.transform, cell, columns)}
+          {coordinates(details, details.transform, cell, columns)}
         </span>
       )}
       <dl>
@@ -331,6 +337,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
           ))}
       </dl>
       {blocked && <p class="blocked">{blocked}</p>}
+      {!blocked && groundNotes(details).map((note) => <p class="note soft" key={note}>{note}</p>)}
       {rest && <p class="soft">Other layers are listed after they were shown.</p>}
     </div>
   );
