@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.planning.graphs import graph_from, paths, random_graph, random_looks
 
+from homeward.arrays import frozen
 from homeward.bonuses import Looks
 from homeward.planning.gain_search import (
     Scratch,
@@ -183,10 +184,10 @@ def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     safe = Shares.given(np.zeros(2)), 0.0
     actions, _, steps = follow(graph, *safe, np.array([0, 1]), looks, False, 1.0, scratch)
     assert (actions.tolist(), steps) == ([1], 1.0 + 1.0 / 0.6)
-    only = graph._replace(allowed=np.array([[True, False, True], [True, True, True]]))
+    only = graph._replace(allowed=frozen(np.array([[True, False, True], [True, True, True]])))
     assert follow(only, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
     path = np.array([1, 1, 0, 0, 1, 1])
     actions, _, steps = follow(graph, *safe, path, looks, False, 0.0, scratch)
     assert (actions[-1], steps) == (2, 4.0 + 1.0 / 0.6)
-    nowhere = graph._replace(success=np.zeros_like(success))
+    nowhere = graph._replace(success=frozen(np.zeros_like(success)))
     assert follow(nowhere, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.planning.graphs import graph_from, paths, random_graph
 
+from homeward.arrays import frozen
 from homeward.planning.graph import relied_on, total_risks, ways_home, with_way
 from homeward.planning.held import Account
 from homeward.planning.kept_ways import KeptWays, Search
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from homeward.planning.graph import Graph
 
 STATES = 6
-HOME = np.zeros(1, np.int64)
+HOME = frozen(np.zeros(1, np.int64))  # read-only, as the planner has it: compiled already
 SEEDS = range(30)
 
 
@@ -45,7 +46,11 @@ def test_both_searches_find_the_same_ways(seed: int) -> None:
 
 
 def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
-    return rng.integers(-1, graph.dest.shape[1], len(graph.dest)).astype(np.int32)
+    return frozen(rng.integers(-1, graph.dest.shape[1], len(graph.dest)).astype(np.int32))
+
+
+def no_way(states: int) -> IntArray:
+    return frozen(np.full(states, -1, np.int32))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -77,7 +82,7 @@ def test_no_simple_path_home_adds_less_risk_than_the_one_that_is_found(seed: int
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_shortest_way_home_has_the_fewest_steps_where_risk_is_no_limit(seed: int) -> None:
     graph = random_graph(np.random.default_rng(seed), STATES)
-    steps = searched(graph, np.full(STATES, -1, np.int32), np.inf, shortest=True)[2]
+    steps = searched(graph, no_way(STATES), np.inf, shortest=True)[2]
     for s in range(1, STATES):
         fewest = min(
             (sum(1.0 / graph.success[e] for e in path) for path in paths(graph, s, {0})),
@@ -93,7 +98,7 @@ def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> 
     free = some_free(graph, rng)
     added, _, _, choice = searched(graph, free)
     for s in range(STATES):
-        edges, risk = with_way(graph, free, free, choice, HOME, s)
+        edges, risk = with_way(graph, free, free.copy(), choice, HOME, s)
         assert (free[edges] != choice[edges]).all()
         assert risk == pytest.approx(added[s], abs=1e-12)
 
@@ -101,24 +106,24 @@ def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> None:
     graph = random_graph(np.random.default_rng(seed), STATES)
-    nothing = np.full(STATES, -1, np.int32)
+    nothing = no_way(STATES)
     choice = searched(graph, nothing)[3]
     dest = graph.dest
     for s in np.flatnonzero(choice >= 0).tolist():
         way = nothing.copy()
-        changed, _ = with_way(graph, nothing, nothing, choice, HOME, s)
+        changed, _ = with_way(graph, nothing, nothing.copy(), choice, HOME, s)
         way[changed] = choice[changed]
         edges, here = [], s
         while here != 0:
             edges.append((here, int(way[here])))
             here = int(dest[here, way[here]])
         assert {s for s, _ in edges} == set(np.flatnonzero(way >= 0).tolist())
-        free, total, worst = relied_on(graph, way, 0.0, HOME, s)
+        free, total, worst = relied_on(graph, frozen(way), 0.0, HOME, s)
         assert (free == way).all()
         assert total == pytest.approx(sum(graph.blocked[e] for e in edges))
         assert worst == max(graph.blocked[e] for e in edges)
         for trusted in (0.0, 0.1):
-            at_home, none, _ = relied_on(graph, way, trusted, HOME, 0)
+            at_home, none, _ = relied_on(graph, frozen(way), trusted, HOME, 0)
             assert none == 0.0
             kept = [e for e in edges if graph.blocked[e] <= trusted]
             assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0).tolist()] == sorted(
@@ -128,13 +133,13 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
 
 def test_a_way_that_leads_nowhere_has_infinite_risk() -> None:
     graph = random_graph(np.random.default_rng(0), STATES)
-    nothing = np.full(STATES, -1, np.int32)
+    nothing = no_way(STATES)
     assert relied_on(graph, nothing, 1.0, HOME, 3)[1:] == (np.inf, 1.0)
 
 
 def test_the_order_of_states_does_not_change_what_a_way_home_adds() -> None:
     graph = random_graph(np.random.default_rng(3), 4, 2)
-    nothing = np.full(4, -1, np.int32)
+    nothing = no_way(4)
     added = searched(graph, nothing)[0]
     for order in permutations(range(1, 4)):
         at = np.array([0, *order])  # the new state i is the old state at[i]

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from tests.conftest import move_graphs, tables
 
-from homeward.solvers.graphs import distances_home, reverse_edges
+from homeward.arrays import frozen
+from homeward.solvers.graphs import distances_home, reverse_edges, unsigned
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def test_reversed_edges_list_every_edge_that_leaves_its_state_once(
     model: Moves, kind: type
 ) -> None:
-    first, source, action = reverse_edges(model.dest, np.empty(0, kind))
+    first, source, action = reverse_edges(unsigned(model.dest), np.empty(0, kind))
     listed = [
         (int(source[e]), int(action[e]), t)
         for t in range(model.states)
@@ -41,8 +42,8 @@ def ways_home(
     dest: IntArray, success: FloatArray, cost: FloatArray, home: list[int]
 ) -> tuple[FloatArray, IntArray]:
     """Call the kernel."""
-    ways = reverse_edges(dest, np.empty(0, np.uint8))
-    distance, choice = distances_home(dest, success, -cost, np.array(home, np.int32), ways)
+    given = unsigned(dest), frozen(success), frozen(-cost), unsigned(np.array(home, np.int32))
+    distance, choice = distances_home(*given, reverse_edges(given[0], np.empty(0, np.uint8)))
     return distance, choice
 
 

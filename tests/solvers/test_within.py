@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import ORDINARY, dense, general_models, models, move_graphs
 
+from homeward.arrays import frozen
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
@@ -219,7 +220,7 @@ def test_both_searches_give_the_same_for_any_limit(steps: int) -> None:
     found = solve_return_within(model, steps, HOME, None, at_once=True)
     sigma = (model.success - 1.0) * model.success
     distance, _, _ = shortest_within(
-        model.success, sigma, unsigned(HOME), ways_to(model), steps, np.empty(0, np.int8)
+        model.success, frozen(sigma), unsigned(HOME), ways_to(model), steps, np.empty(0, np.int8)
     )
     assert found.value == pytest.approx(np.maximum(0.0, 1.0 - distance), abs=1e-12)
     exact = exact_return_within(dense(model), rows(found, steps), HOME)
