@@ -44,7 +44,7 @@ def first_of(mask: BoolArray) -> Shape:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array; an array that is read-only is returned itself."""
+    """Return a read-only view of an array; a read-only array is returned itself."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -143,7 +143,11 @@ def index(value: object, count: int, name: str, error: Error) -> int:
 def named_index(
     value: object, known: Sequence[str] | None, count: int, name: str, error: Error
 ) -> int:
-    """Return the index that `value` gives by number, or by a name in `known`; raise if invalid."""
+    """Return the index of a state or action, given by number or by a name in `known`.
+
+    Raise if it does not exist. `count` is the number of states or actions; `name` begins the
+    message.
+    """
     if not isinstance(value, str):
         return index(value, count, name, error)
     if known is None:
@@ -152,13 +156,13 @@ def named_index(
         raise error(f"{name} is {value!r}, a name that the model has more than once")
     if value not in known:
         near = difflib.get_close_matches(value, known, 1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; there is {listed(known)}"
+        hint = f": did you mean {near[0]!r}?" if near else f"; its names are {listed(known)}"
         raise error(f"{name} is {value!r}, which is not one of the model's names{hint}")
     return list(known).index(value)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return at most the first `most` names, separated by commas, and the number of others."""
+    """Return the first `most` names as text, with the number of others: "a, b and 3 more"."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
@@ -171,7 +175,7 @@ def number(value: object, name: str, error: Error) -> float:
 
 
 def names(given: object, count: int, what: str, error: Error) -> tuple[str, ...] | None:
-    """Return the names as a tuple, or None; raise unless there are `count` of them."""
+    """Return the `given` names as a tuple, or None; raise unless there are `count` names."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
@@ -182,7 +186,7 @@ def names(given: object, count: int, what: str, error: Error) -> tuple[str, ...]
 
 
 def marks(given: object, name: str, count: int, error: Error) -> BoolArray:
-    """Return the given mask [count] read-only; for None, a mask that is all False."""
+    """Return the `given` mask [count] read-only, all False for None; raise if it is invalid."""
     array = np.zeros(count, dtype=bool) if given is None else np.asarray(given)
     if array.shape != (count,) or array.dtype != np.bool_:
         raise error(f"{name} is {array.dtype} of shape {array.shape}, expected {count} booleans")
@@ -190,21 +194,24 @@ def marks(given: object, name: str, count: int, error: Error) -> BoolArray:
 
 
 def checked_counts(given: object, shape: Shape, error: Error) -> IntArray:
-    """Return the given counts of this shape as read-only int32; for None, zeros."""
+    """Return the `given` counts as read-only int32, zeros for None; raise if they are invalid."""
     counts: Any = np.zeros(shape, np.int32) if given is None else given
     axes = "ijk"[: len(shape)]
     return indices(counts, "a count", shape, (0, int(np.iinfo(np.int32).max)), axes, error)
 
 
 def is_default_zero(values: object) -> bool:
-    """Return whether `values` is a broadcast 0, the default of `rewards`, without reading it."""
+    """Return whether `values` is a broadcast 0, the default of `rewards`; this takes O(1) time."""
     if not isinstance(values, np.ndarray) or not values.size:
         return False
     return not any(values.strides) and bool(values.flat[0] == 0)
 
 
 def rewards(values: ArrayLike | None, shape: tuple[int, int], error: Error) -> FloatArray:
-    """Return the checked rewards [S, A]: zeros for None, −inf if an action can't be chosen."""
+    """Return the rewards [S, A], zeros for None; raise if they are invalid.
+
+    A reward of −inf means that the action can't be chosen.
+    """
     if values is None or (is_default_zero(values) and np.shape(values) == shape):
         return np.broadcast_to(np.float64(0.0), shape)  # takes no memory
     array = floats(values, "the reward", shape, error)

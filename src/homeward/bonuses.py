@@ -1,11 +1,11 @@
 """Exploration bonuses: functions from a belief to an array ξ [S, A].
 
 The planner adds the model's rewards to a bonus. This module has the classical count-based bonuses;
-the paper's adapted R-max, which pays for the cells that an action would uncover; and the
-information gain of heights measured from a distance.
+the paper's adapted R-max, which is proportional to the number of cells that an action would
+uncover; and the information gain of heights measured from a distance.
 
 On a grid of heights, a visit reveals the effect of every action in a state. The count of an action
-is then 0 before the first visit and infinite after it, and R-max equals the near-Bayesian bonus.
+is then 0 before the first visit and infinite after it, so R-max equals the near-Bayesian bonus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, place
+from homeward.arrays import BoolArray, FloatArray, IntArray, first_of, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
 MAX_DIRECT_CELLS = 32  # most cells in range for which a direct sum is faster than an FFT
-MAX_VIEW_CELLS = 121  # most cells that a planned look covers: the nearest ones in range
+MAX_VIEW_CELLS = 121  # most cells that a planned look covers: the nearest cells in range
 
 
 class Bonus(Protocol):
@@ -35,23 +35,19 @@ class Bonus(Protocol):
         """Return the bonus ξ[S, A] ≥ 0 under a belief."""
 
 
-NO_ACTION: IntArray = frozen(np.empty(0, np.int32))  # `Looks.action` if arriving is all it takes
-
-
-NO_GROUND: FloatArray = frozen(np.empty((0, 0)))  # `Looks.ground` where nothing hides a cell
-NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))  # `Looks.done` if second looks count like first
-
-
-NO_VISITS: FloatArray = frozen(np.empty(0))  # `Looks.visit` if being in a cell gains nothing
+NO_ACTION: IntArray = frozen(np.empty(0, np.int32))  # `Looks.action` if arrival makes the look
+NO_GROUND: FloatArray = frozen(np.empty((0, 0)))  # `Looks.ground` if no cell is hidden
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))  # `Looks.done` if no cell is done
+NO_VISITS: FloatArray = frozen(np.empty(0))  # `Looks.visit` if being in a cell has no gain
 
 
 class Looks(NamedTuple):
     """A model of observations ("looks") from the cells of a map, and of their joint gain.
 
-    A look from a cell covers the cells at the given offsets. With logarithmic gains, looks of total
-    weight (precision) w at a cell of variance `amount` gain ½ ln(1 + amount·w) nats; otherwise the
-    first look gains `amount`, and later looks gain 0. If the states are not on a map, the map has
-    one row of S cells, and a look covers only its own cell.
+    A look from a cell covers V cells, which are at given offsets. If gains are logarithmic, looks
+    of total weight (precision) w at a cell of variance `amount` gain ½ ln(1 + amount·w) nats.
+    Otherwise the first look at a cell gains `amount`, and later looks gain 0. If the states are not
+    on a map, the map has one row of S cells, and a look covers only its own cell.
 
     Attributes
     ----------
@@ -68,19 +64,19 @@ class Looks(NamedTuple):
     logarithmic : bool
         Whether gains are logarithmic.
     action : [S] array of int
-        Action that makes the look in each cell; see `NO_ACTION`.
+        Action that makes the look in each cell; empty if arrival in the cell makes it.
     ground : [R, C] array of float
         m, believed heights, which may hide cells; empty if no cell is hidden.
     mast : float
         m, height of the sensor above the ground.
     done : [S] array of bool
-        Cells that were looked from, with nothing left to see.
+        Mask of cells from which another look has no gain; empty if there is no such cell.
     visit : [S] array of float
-        Gain of being in a cell for the first time.
+        Gain of being in a cell for the first time; empty if it has no gain.
     remaining : float
-        `total`, if the belief keeps it.
+        The value of `total` if the belief has computed it, else NaN.
     largest : float
-        The largest amount, if the belief keeps it.
+        The largest `amount` if the belief has computed it, else NaN.
     """
 
     shape: tuple[int, int]
@@ -105,25 +101,24 @@ class Looks(NamedTuple):
         weight: FloatArray,
         amount: FloatArray,
         logarithmic: bool,
-        *,
-        action: IntArray = NO_ACTION,
-        ground: FloatArray = NO_GROUND,
-        mast: float = 0.0,
-        done: BoolArray = NOWHERE,
-        visit: FloatArray = NO_VISITS,
+        **optional: FloatArray | IntArray | BoolArray | float,
     ) -> Looks:
         """Return looks whose arrays have the same types for all bonuses.
 
-        A kernel is compiled for each combination of types, and a read-only array has another type.
+        `offsets` are `down` and `right`; `optional` are fields that have defaults. A kernel is
+        compiled for each combination of types, and a read-only array has another type.
         """
         down, right = (frozen(np.ascontiguousarray(part, np.int64)) for part in offsets)
         amount = np.require(amount, np.float64, ["C", "W"])
-        own = frozen(action), frozen(np.ascontiguousarray(ground)), float(mast), frozen(done)
-        return cls(shape, down, right, frozen(weight), amount, logarithmic, *own, frozen(visit))
+        fields: dict[str, Any] = {
+            name: frozen(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
+            for name, value in optional.items()
+        }
+        return cls(shape, down, right, frozen(weight), amount, logarithmic, **fields)
 
     @property
     def total(self) -> float:
-        """The remaining gain: the sum over cells of one look with the largest weight."""
+        """The remaining gain: one look with the largest weight at each cell, and all visits."""
         if not np.isnan(self.remaining):
             return self.remaining
         if self.logarithmic:
@@ -145,27 +140,27 @@ class Looks(NamedTuple):
 
     @property
     def make_tour(self) -> bool:
-        """Whether to plan short tours.
-
-        That is so if arrival is enough to look, and a cell has gain only at its first look.
-        """
+        """Whether to plan short tours: arrival makes a look, and only first looks have a gain."""
         return not self.logarithmic and self.action.size == 0
 
 
 @runtime_checkable
 class LookingBonus(Protocol):
-    """A bonus that models the joint gain of several looks."""
+    """A bonus that models the joint gain of several looks, as `Looks`."""
 
     def looks(self, belief: Any, /) -> Looks:
         """Return the looks under a belief."""
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return looks in which only the first look from a state gains: its largest `bonus` [S, A]."""
+    """Return looks in which the first look from a state gains its largest `bonus` [S, A].
+
+    Later looks from the state gain 0.
+    """
     action = bonus.argmax(axis=1).astype(np.int32)
-    here = np.zeros(1, np.int64)
+    zero = np.zeros(1, np.int64)
     shape, gain = (1, len(bonus)), bonus.max(axis=1)
-    return Looks.of(shape, (here, here), np.ones(1), gain, False, action=action)
+    return Looks.of(shape, (zero, zero), np.ones(1), gain, False, action=action)
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
@@ -173,7 +168,7 @@ def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
     given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
     least, most = float(given.min()), float(given.max())
     if not (least >= 0.0 and most < np.inf):
-        at = tuple(int(i) for i in np.argwhere(~((given >= 0.0) & (given < np.inf)))[0])
+        at = first_of(~((given >= 0.0) & (given < np.inf)))
         what = "expected at least 0" if given[at] < 0.0 else "expected a finite number"
         raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {given[at]:g}, {what}")
     return np.where(np.isfinite(reward), given, 0.0)
@@ -246,25 +241,26 @@ class Information(_Measuring):
     """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in range of a sensor in s.
 
     This is the paper's first-order approximation of the entropy reduction by a measurement from s,
-    in units of half a nat. It is the same for every action. Blocked cells count 0; cells
-    behind hills count too.
+    in units of half a nat. Here d(s, t) is the distance and v the sensor's error variance. It is
+    the same for every action. Blocked cells count 0; cells behind hills count too.
     """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A], one column for all actions."""
         weights = weights_of(belief.shape, belief.size, self.sensor)
-        told = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
-        return np.broadcast_to(told[:, None], (told.size, belief.mean().actions))
+        gain = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
+        return np.broadcast_to(gain[:, None], (gain.size, belief.mean().actions))
 
 
 @dataclass(frozen=True, slots=True)
 class InformationGain(_Measuring):
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): nats gained by a measurement from s.
 
-    It is exact for independent normal heights, since the posterior variance does not depend on the
-    measured values. For correlated heights it is an upper bound (`information_gain` is exact): what
-    two neighbours both reveal counts twice. It is the same for every action. Only the nearest
-    `MAX_VIEW_CELLS` cells count.
+    Here d(s, t) is the distance and v the sensor's error variance. The gain is exact for
+    independent normal heights, since the posterior variance does not depend on the measured values.
+    For correlated heights it is an upper bound, since information that two neighbours share counts
+    twice; `CorrelatedTerrainBelief.information_gain` is exact. It is the same for every action.
+    Only the nearest `MAX_VIEW_CELLS` cells count.
 
     `targets` [S] are additional gains in nats for the first visit of each cell; None for no gain.
     A cell counts as visited after a measurement from it.
@@ -282,42 +278,43 @@ class InformationGain(_Measuring):
 
             views(looks.ground, looks.mast, looks.down, looks.right, seen)
             seen[looks.done] = False
-        variance, told = looks.amount.reshape(rows, columns), np.zeros((rows, columns))
+        variance, gain = looks.amount.reshape(rows, columns), np.zeros((rows, columns))
         for k, (down, right) in enumerate(zip(looks.down, looks.right, strict=True)):
             here = _overlap(rows, down), _overlap(columns, right)
             there = _overlap(rows, -down), _overlap(columns, -right)
             is_seen = seen[:, k].reshape(rows, columns)[here]
-            told[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
+            gain[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
         if looks.visit.size:
-            told += looks.visit.reshape(rows, columns)
-        return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
+            gain += looks.visit.reshape(rows, columns)
+        return np.broadcast_to(gain.reshape(-1, 1), (gain.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
-        """Return the looks of the sensor; with a mast, over the ground as it is believed to be.
+        """Return the looks of the sensor.
 
-        The belief about which cells are hidden may be wrong. A second look from a cell sees no more
-        than the first, so it has no gain.
+        If the sensor has a mast, the mean heights decide which cells are hidden; the true heights
+        may hide others. A second look from a cell then sees no more than the first, so it has no
+        gain.
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
-        known = np.nan, np.nan
+        remaining, largest = np.nan, np.nan
         if hasattr(belief, "gain_left"):  # its variance is 0 in blocked cells
-            amount, known = belief.lent_variance(), belief.gain_left(float(weight.max()))
+            amount = belief.lent_variance()
+            remaining, largest = belief.gain_left(float(weight.max()))
         else:
             amount = np.where(belief.blocked, 0.0, belief.variance)
-        more: dict[str, Any] = {}
+        optional: dict[str, Any] = {}
         if self.sensor.mast is not None:
             ground = belief.surface.reshape(belief.shape)
-            more = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
+            optional = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
         if self.targets is not None:
-            more["visit"] = np.where(belief.looked, 0.0, self.targets)
-        looks = Looks.of(belief.shape, offsets, weight, np.empty(0), True, **more)
-        remaining, largest = known
+            optional["visit"] = np.where(belief.looked, 0.0, self.targets)
+        looks = Looks.of(belief.shape, offsets, weight, np.empty(0), True, **optional)
         remaining += float(looks.visit.sum())
         return looks._replace(amount=amount, remaining=remaining, largest=largest)
 
 
 def unit_of(bonus: Bonus) -> str | None:
-    """Return the unit of gains in the plural; None if the bonus has no unit."""
+    """Return the unit of a bonus as a plural noun; None if the bonus has no unit."""
     if isinstance(bonus, InformationGain):
         return "nats"
     return "squares" if isinstance(bonus, Uncover) and bonus.reward == 1.0 else None
@@ -332,7 +329,10 @@ def _overlap(count: int, shift: int) -> slice:
 def view_of(
     shape: tuple[int, int], size: tuple[float, float], sensor: Sensor
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return row and column offsets [V] of the cells in range, nearest first, and their 1/v [V]."""
+    """Return row and column offsets [V] of the cells in range, nearest first, and weights [V].
+
+    A weight is 1/v, where v is the sensor's error variance in m². A cell has `size` metres.
+    """
     reach = [
         int(min(count - 1, sensor.reach / side, MAX_VIEW_CELLS))
         for count, side in zip(shape, size, strict=True)
@@ -349,11 +349,14 @@ class Weights(NamedTuple):
     """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
     weight: FloatArray  # [row distance, column distance], 0 out of range
-    transform: FloatArray | None  # [N, M // 2 + 1] with weight 0 at distance 0; None: direct sum
+    transform: FloatArray | None  # [N, M // 2 + 1] FFT of `weight`, except at distance 0; or None
     size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
-        """Return for each cell of a map the weighted sum of `variance`, both [R, C]."""
+        """Return for each cell of a map the weighted sum of `variance`, both [R, C].
+
+        Without a transform the sum is computed directly.
+        """
         if self.transform is None:
             from homeward.beliefs.height_kernels import sum_near
 
@@ -377,7 +380,10 @@ def weights_of(
     sensor: Sensor,
     nearby: int = MAX_DIRECT_CELLS,
 ) -> Weights:
-    """Return the weights on a map of `shape` cells, each of `size` metres."""
+    """Return the weights on a map of `shape` cells, each of `size` metres.
+
+    They have a transform if more than `nearby` cells are in range of the sensor.
+    """
     from scipy.fft import next_fast_len, rfft2
 
     spans = [

@@ -5,9 +5,9 @@ loads it. A listener on Numba's compile events sees which of the two happens.
 
 **Names.** Numba names compiled functions by a count that starts at 1 in every process. Functions
 with equal Python names, as `np.sort` and `np.argsort` make inside kernels, get equal names if two
-processes compile them at the same count. A third process that loads both takes one for the other
-and computes something else, without a word. Random numbers in place of the count prevent this, so
-every kernel of the package takes `njit` from here.
+processes compile them at the same count. A third process that loads both then calls the wrong
+function and computes wrong results without an error. Random numbers in place of the count prevent
+this, so every kernel of the package imports `njit` from this module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     from numpy import int64 as int64
 
-MESSAGE = "Compiling the solvers for this machine; that is done once and kept"
+MESSAGE = "Compiling the solvers for this machine; the compiled code is kept for later runs"
 logger = logging.getLogger("homeward")
 
 FunctionIdentity._unique_ids = iter(lambda: secrets.randbits(64), None)  # type: ignore[assignment]
@@ -46,7 +46,7 @@ else:
     )
 """Decorator of a compiled function that only kernels call: it takes less time to compile.
 
-It has no wrapper for Python, which must never call it: the process would crash.
+It has no wrapper for Python. If Python called it, the process would crash.
 """
 
 
@@ -55,7 +55,7 @@ class Announcer(event.Listener):
 
     def __init__(self) -> None:
         self._depth = 0
-        self._said = False
+        self._logged = False
         self._spinner: Status | None = None
 
     def on_start(self, event: Any) -> None:
@@ -65,8 +65,8 @@ class Announcer(event.Listener):
         self._depth += 1
         if self._depth > 1:
             return
-        if not self._said:
-            self._said = True
+        if not self._logged:
+            self._logged = True
             logger.info(MESSAGE)
         if sys.stderr.isatty() and find_spec("rich") is not None:
             from rich.console import Console

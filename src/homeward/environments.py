@@ -35,7 +35,7 @@ def register() -> None:
 
 
 class _AfterImport:
-    """Finds Gymnasium's registry as usual, and registers our environments after it is loaded."""
+    """An import hook that registers our environments after Gymnasium's registry is loaded."""
 
     loader: Any
 

@@ -35,7 +35,10 @@ def need(module: str, extra: str, why: str) -> Any:
 
 
 def missing(cause: ModuleNotFoundError, what: str) -> Exception:
-    """Return an error that names the extra to install; `cause` if no extra has the module."""
+    """Return an error that names the extra to install; `cause` itself if no extra has the module.
+
+    `what` begins the message, as in "the page needs starlette".
+    """
     module = (cause.name or "").partition(".")[0]
     if module not in EXTRAS:
         return cause

@@ -1,9 +1,9 @@
-"""Reuse of freed memory, for processes that are ours alone.
+"""Reuse of freed memory, for processes that run only a command of Homeward.
 
 Every step on a large map allocates and frees arrays of many megabytes. The C library of Linux
 returns them to the system at once and requests them again, zeroed page by page: a third of a step's
-time on 1000 × 2000 cells. A library must not change how its user's process allocates; a command
-may.
+time on 1000 × 2000 cells. Only commands change how the process allocates memory. The library does
+not, since other code may run in the same process.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Named:
-    """Base of the models: the names of states and actions."""
+    """Base of both models: rewards, and the numbers and names of states and actions."""
 
     __slots__ = ()
 
@@ -41,9 +41,28 @@ class Named:
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
 
+    def _check_labels(self, states: int, actions: int) -> None:
+        """Check and set the reward and the names of a model with these numbers."""
+        error = InvalidModelError
+        set_fields(
+            self,
+            reward=rewards(self.reward, (states, actions), error),
+            state_names=names(self.state_names, states, "state", error),
+            action_names=names(self.action_names, actions, "action", error),
+        )
+
     def __str__(self) -> str:
-        states, actions = self.reward.shape
-        return f"{type(self).__name__}: {states} states, {actions} actions."
+        return f"{type(self).__name__}: {self.states} states, {self.actions} actions."
+
+    @property
+    def states(self) -> int:
+        """The number of states, S."""
+        return self.reward.shape[0]
+
+    @property
+    def actions(self) -> int:
+        """The number of actions, A."""
+        return self.reward.shape[1]
 
     def state_name(self, state: int) -> str:
         """Return the name of a state, or "state 3" if the model has no names."""
@@ -56,11 +75,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMDP(Named):
-    """An MDP with A actions in each of S states and sparse transition rows.
+    """An MDP with A actions in each of S states, and a sparse matrix of transitions.
 
-    Row s·A + a has the probabilities of the next state. If a row sums to less than 1, the process
-    ends with the missing probability. A row whose sum exceeds 1 by at most `SUM_TOLERANCE` is
-    normalised.
+    If a row of the matrix sums to less than 1, the process ends with the missing probability. A row
+    whose sum exceeds 1 by at most `SUM_TOLERANCE` is normalised.
 
     Attributes
     ----------
@@ -113,17 +131,7 @@ class SparseMDP(Named):
         for part in (matrix.data, matrix.indices, matrix.indptr):
             part.flags.writeable = False
         set_fields(self, transitions=matrix)
-        _check_labels(self)
-
-    @property
-    def states(self) -> int:
-        """The number of states, S."""
-        return int(self.transitions.shape[1])
-
-    @property
-    def actions(self) -> int:
-        """The number of actions, A."""
-        return int(self.transitions.shape[0]) // self.states
+        self._check_labels(states, actions)
 
     def sparse(self) -> SparseMDP:
         """Return the model itself, which is sparse already."""
@@ -135,12 +143,15 @@ class SparseMDP(Named):
         return self.transitions[at : at + 1].toarray()[0]
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
+        """Return the expected value [K, A] of the next state after each action in `state`.
+
+        `values` [K, S] are K values of each state.
+        """
         rows = self.transitions[state * self.actions : (state + 1) * self.actions]
         return np.asarray((rows @ values.T).T, np.float64)
 
     def leaving(self, state: int) -> FloatArray:
-        """Return the probability [A] that an action in `state` changes it or ends the process."""
+        """Return the probability [A] that an action leaves `state` or ends the process."""
         rows = (self.row(state, a) for a in range(self.actions))
         return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
 
@@ -160,9 +171,8 @@ class SparseMDP(Named):
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidModelError(f"the transitions have shape {dense.shape}, expected [S, A, S]")
         rows = dense.reshape(-1, dense.shape[2])
-        paid = rewards(reward, dense.shape[:2], InvalidModelError)
-        labels: Any = state_names, action_names
-        return cls(csr_array(rows), paid, *labels)
+        labels: Any = reward, state_names, action_names
+        return cls(csr_array(rows), *labels)
 
     @classmethod
     def from_names(
@@ -172,9 +182,9 @@ class SparseMDP(Named):
     ) -> SparseMDP:
         """Return a model from names: ``{"hut": {"walk": {"camp": .9, "hut": .1}, "wait": "hut"}}``.
 
-        A name instead of probabilities is a transition with probability 1. An action that a state
-        does not list can't be chosen there. A state without actions is a sink: its only action
-        stays there.
+        A state name instead of probabilities means a transition with probability 1. `reward` maps
+        pairs (state, action) to rewards, 0 by default. An action that a state does not list can't
+        be chosen there. A state without actions is a sink: its only action stays there.
         """
         error = InvalidModelError
         if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
@@ -207,19 +217,19 @@ class SparseMDP(Named):
                     what = f"the probability of {state!r} to {target!r}"
                     dense[s, a, states[target]] += number(probability, what, error)
         for pair, value in (reward or {}).items():
-            known = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in rows.get(pair[0], {})
-            if not known:
+            is_pair = isinstance(pair, tuple) and len(pair) == 2
+            if not is_pair or pair[1] not in rows.get(pair[0], {}):
                 raise error(f"the reward of {pair!r} is given, but that pair is not in the rows")
-            paid = number(value, f"the reward of {pair!r}", error)
-            gain[states[pair[0]], actions[pair[1]]] = paid
+            amount = number(value, f"the reward of {pair!r}", error)
+            gain[states[pair[0]], actions[pair[1]]] = amount
         return cls(csr_array(dense.reshape(-1, len(states))), gain, tuple(states), tuple(actions))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moves(Named):
-    """A graph on which every action either moves to its destination or stays.
+    """An MDP in which every action either moves to its one destination or stays.
 
-    It models a robot on terrain: after a failed attempt the robot is where it was.
+    It models a robot on terrain: after a failed attempt the robot is still in the same state.
 
     Attributes
     ----------
@@ -258,22 +268,12 @@ class Moves(Named):
         dest = memo["dest"]
         success = probabilities(self.success, "the success of move", dest.shape, "sa", error)
         set_fields(self, memo=memo, dest=dest, success=success)
-        _check_labels(self)
-
-    @property
-    def states(self) -> int:
-        """The number of states, S."""
-        return int(self.dest.shape[0])
-
-    @property
-    def actions(self) -> int:
-        """The number of actions, A."""
-        return int(self.dest.shape[1])
+        self._check_labels(*dest.shape)
 
     def with_success(self, success: FloatArray, *, valid: bool = False) -> Moves:
-        """Return the graph with these success probabilities [S, A]; both graphs share the memo.
+        """Return the model with these success probabilities [S, A]; both models share the memo.
 
-        With `valid`, they are known to be probabilities, and are not checked.
+        If `valid` is True, `success` is not checked.
         """
         if not valid:
             return replace(self, success=success)
@@ -284,11 +284,11 @@ class Moves(Named):
         return new
 
     def sparse(self) -> SparseMDP:
-        """Return the same MDP with sparse rows, each with its destination and its own state."""
+        """Return the same MDP as a `SparseMDP`."""
         rows = np.arange(self.dest.size)
-        here = np.repeat(np.arange(self.states), self.actions)
+        own = np.repeat(np.arange(self.states), self.actions)  # the state of each row
         data = np.concatenate([self.success.ravel(), 1.0 - self.success.ravel()])
-        at = np.concatenate([rows, rows]), np.concatenate([self.dest.ravel(), here])
+        at = np.concatenate([rows, rows]), np.concatenate([self.dest.ravel(), own])
         matrix = csr_array((data, at), shape=(rows.size, self.states))
         matrix.eliminate_zeros()
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
@@ -301,24 +301,16 @@ class Moves(Named):
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the expected value [K, A] of the next state, from `values` [K, S], in `state`."""
+        """Return the expected value [K, A] of the next state after each action in `state`.
+
+        `values` [K, S] are K values of each state.
+        """
         go = self.success[state]
         return go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
 
     def leaving(self, state: int) -> FloatArray:
-        """Return the probability [A] that an action in `state` leads to another state."""
+        """Return the probability [A] that an action leaves `state`."""
         return np.where(self.dest[state] == state, 0.0, self.success[state])
 
 
 Model: TypeAlias = Moves | SparseMDP
-
-
-def _check_labels(model: Model) -> None:
-    """Check and set the reward and the names of a model."""
-    states, actions, error = model.states, model.actions, InvalidModelError
-    set_fields(
-        model,
-        reward=rewards(model.reward, (states, actions), error),
-        state_names=names(model.state_names, states, "state", error),
-        action_names=names(model.action_names, actions, "action", error),
-    )

@@ -11,7 +11,7 @@ from homeward.errors import InvalidInputError
 
 
 def installed(group: str) -> dict[str, str]:
-    """Return the reference ``module:name`` of each entry point of a group, by its name."""
+    """Return the reference ``module:name`` of each entry point of a group, by the point's name."""
     return {point.name: point.value for point in entry_points(group=group)}
 
 

@@ -1,11 +1,11 @@
 """Versions of a large array that share one buffer, so that a small change costs little.
 
-The newest version owns the buffer. Changing it writes in place; the older version then keeps only
-the entries that were overwritten, and finds all others through its successor (Baker's trick). An
-older version that is read again makes a copy. A change also makes a copy while anyone else holds an
-array that was read from the buffer: its reference count tells. So arrays never change under those
-who hold them. When as many entries were overwritten as the array has, a copy is made too; so older
-versions never keep more than a second array alive.
+The newest version owns the buffer. A change of this version writes in place. The older version then
+keeps only the entries that were overwritten, and finds all others through its successor (Baker's
+trick). If an older version is read again, it makes a copy. A change also makes a copy while other
+code holds an array that was read from the buffer, which the buffer's reference count shows. So an
+array that was read never changes. After as many overwritten entries as the array has, a change
+makes a copy too. So older versions never need more memory than a second array.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from homeward.arrays import IntArray, frozen
 
-MAX_CHANGES = 64  # largest number of versions between two whose difference `changes_to` returns
+MAX_CHANGES = 64  # largest number of changes between two versions that `changes_to` compares
 
 _LOCK = RLock()
 
@@ -33,7 +33,7 @@ class LazyArrays:
     """
 
     def _defer(self, *names: str) -> None:
-        """Replace the values of fields by their sources: an array becomes `Shared`."""
+        """Move the values of the fields `names` to `_sources`; an array becomes `Shared`."""
         sources = dict(self.__dict__.get("_sources", {}))
         for name in names:
             value = getattr(self, name)
@@ -78,13 +78,13 @@ class Shared:
     """Whether changes are written in place; without the GIL, reference counts are not exact."""
 
     def __init__(self, array: NDArray[Any]) -> None:
-        """Take over an array that nobody else writes to."""
+        """Make the first version of an array; nobody else may write to the array."""
         self._buffer: NDArray[Any] | None = array  # None once a newer version owns it
-        self._newer: Shared | None = None  # the version that took the buffer over
-        self._next: weakref.ref[Shared] | None = None  # the version that was made of this one
-        self._at: IntArray | None = None  # where that version differs
-        self._overwritten: NDArray[Any] | None = None  # the entries of this version there
-        self._since = 0  # entries that were overwritten since the buffer was made
+        self._newer: Shared | None = None  # the version to which the buffer was passed
+        self._next: weakref.ref[Shared] | None = None  # the version that `changed` returned
+        self._at: IntArray | None = None  # flat indices at which the next version differs
+        self._overwritten: NDArray[Any] | None = None  # entries of this version at `_at`
+        self._since = 0  # number of entries that were overwritten since the buffer was made
 
     def _chain(self) -> tuple[list[Shared], NDArray[Any]]:
         """Return the versions from this one up to the owner of the buffer, and the buffer."""
@@ -110,9 +110,9 @@ class Shared:
             return frozen(array)
 
     def lend(self) -> NDArray[Any]:
-        """Return the array for compiled searches, which must not write to it.
+        """Return the array, writable, for compiled searches, which must not write to it.
 
-        A read-only array has another type, for which they would be compiled again.
+        For a read-only array, which has another type, they would be compiled a second time.
         """
         with _LOCK:
             if self._buffer is None or not self._buffer.flags.writeable:
@@ -120,7 +120,7 @@ class Shared:
             return self._buffer.view()
 
     def at(self, indices: IntArray) -> NDArray[Any]:
-        """Return the entries at flat indices [n], ascending."""
+        """Return the entries [n] at flat `indices` [n], which are ascending."""
         with _LOCK:
             older, buffer = self._chain()
             values: NDArray[Any] = buffer.reshape(-1)[indices]
@@ -155,15 +155,18 @@ class Shared:
             return new
 
     def changes_to(self, other: Shared) -> IntArray | None:
-        """Return flat indices [n] that may differ in `other`; None beyond `MAX_CHANGES`."""
-        found: list[IntArray] = [np.empty(0, np.int64)]
+        """Return the flat indices [n] at which a later version `other` may differ.
+
+        Return None if `other` is not a later version, or more than `MAX_CHANGES` changes later.
+        """
+        changes: list[IntArray] = [np.empty(0, np.int64)]
         version: Shared | None = self
         while version is not other:
-            if version is None or version._at is None or len(found) > MAX_CHANGES:
+            if version is None or version._at is None or len(changes) > MAX_CHANGES:
                 return None
-            found.append(version._at)
+            changes.append(version._at)
             version = None if version._next is None else version._next()
-        return found[1] if len(found) == 2 else np.unique(np.concatenate(found))
+        return changes[1] if len(changes) == 2 else np.unique(np.concatenate(changes))
 
     def bytes_beyond(self, before: Shared | None) -> int:
         """Return the bytes that this version takes in addition to an earlier one."""
@@ -181,10 +184,11 @@ class Shared:
         return bool(self._buffer.flags.owndata and self._buffer.flags.writeable)
 
     def _holders(self) -> int:
+        """Return the reference count of the buffer."""
         return sys.getrefcount(self._buffer)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return Shared, (self.read().copy(),)
 
 
-ALONE = Shared(np.empty(0))._holders()  # what `_holders` returns if nobody holds an array
+ALONE = Shared(np.empty(0))._holders()  # reference count of a buffer that no other code holds

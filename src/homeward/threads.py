@@ -21,18 +21,19 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
+    """Return the controller of the threads of all loaded BLAS libraries."""
     return ThreadpoolController().select(user_api="blas")
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Return a context in which a BLAS has one thread."""
+    """Return a context manager within which every BLAS uses one thread."""
     return _blas().limit(limits=1)
 
 
 def on_one_thread(method: Method) -> Method:
-    """Return a method ``(self, belief, ...)`` that uses one BLAS thread on general models.
+    """Decorate a method ``(self, belief, ...)``: on general models it uses one BLAS thread.
 
-    On move-or-stay graphs no solver uses a BLAS, and the method is called as it is.
+    On move-or-stay models no solver uses a BLAS, so the threads are not limited.
     """
 
     @wraps(method)

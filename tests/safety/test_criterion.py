@@ -59,7 +59,7 @@ def test_a_recall_that_there_is_no_room_for_is_refused_with_its_bytes() -> None:
 
     most = 2**32 // (12 * 4)
     assert recalled(most).steps == most
-    said = r"a recall after 89,478,486 steps with 4 states takes 4,294,967,328 bytes for each"
+    said = r"a recall after 89,478,486 steps with 4 states needs 4,294,967,328 bytes for each"
     with pytest.raises(InvalidProblemError, match=said):
         recalled(most + 1)
 
@@ -326,7 +326,7 @@ def test_limits_that_a_world_is_known_to_pass_are_refused() -> None:
 
 
 def test_rewards_of_which_nothing_is_known_are_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="does not know the range of its rewards"):
+    with pytest.raises(InvalidProblemError, match="does not know the limits of its rewards"):
         paying(None)
 
 

@@ -610,11 +610,11 @@ def test_the_objective_and_the_constraints_are_the_totals_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("seed", "said"),
     [
-        ([0, 0, 0], r"a seed has shape \(3,\), expected \(2,\)"),
-        ([[0, 0]], r"a seed has shape \(1, 2\), expected \(2,\)"),
-        ([0, 2], r"a seed \(s=1\) is 2, outside 0\.\.1"),
-        ([-1, 0], r"a seed \(s=0\) is -1, outside 0\.\.1"),
-        ([0.0, 1.0], "a seed must hold whole numbers"),
+        ([0, 0, 0], r"a start policy has shape \(3,\), expected \(2,\)"),
+        ([[0, 0]], r"a start policy has shape \(1, 2\), expected \(2,\)"),
+        ([0, 2], r"a start policy \(s=1\) is 2, outside 0\.\.1"),
+        ([-1, 0], r"a start policy \(s=0\) is -1, outside 0\.\.1"),
+        ([0.0, 1.0], "a start policy must hold whole numbers"),
     ],
 )
 def test_a_seed_that_is_no_policy_is_refused(seed: Any, said: str, form: str) -> None:

@@ -171,5 +171,5 @@ def test_what_is_wrong_is_named(changed: Any, said: str) -> None:
 
 
 def test_a_seed_of_another_shape_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="a seed has shape"):
+    with pytest.raises(InvalidProblemError, match="a start policy has shape"):
         solve_constrained(ridge(3, 1.0), (np.zeros(2, np.int32),))

@@ -40,23 +40,23 @@ LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # length scales from which
 NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)  # noise variances / height variance where a fit starts
 LEAST_NOISE_RATIO = 1e-9  # noise variance / height variance; keeps matrices invertible
 IMPOSSIBLE = 1e300  # loss of a kernel under which the heights are impossible; finite for the search
-MAX_FIT_CELLS = 600  # most measured cells that a fit uses, spread evenly over those given
+MAX_FIT_CELLS = 600  # most measured cells that a fit uses, evenly spread over all measured cells
 EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
-OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO  # of residuals beyond ±2: the kernel is too sure
-MIN_PAIRS = 30  # fewest pairs of neighbours on which a kernel is judged
+OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO  # largest share beyond ±2 of a calibrated kernel
+MIN_PAIRS = 30  # fewest pairs of neighbours by which a kernel is judged
 
 
 class OverconfidentKernelWarning(UserWarning):
-    """A kernel promises smaller height differences than were measured."""
+    """Measured height differences are often larger than a kernel predicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matern:
     """The covariance of a Matérn field."""
 
-    variance: float  # m², of each height
-    length: float  # m, length scale
-    smoothness: float = 1.5  # 1.5 or 2.5
+    variance: float  # m², variance of each height
+    length: float  # m, length scale ℓ
+    smoothness: float = 1.5  # smoothness ν, 1.5 or 2.5
 
     def __post_init__(self) -> None:
         for name in ("variance", "length"):
@@ -70,7 +70,7 @@ class Matern:
             )
 
     def covariance(self, distance: ArrayLike) -> FloatArray:
-        """Return the covariance in m² of heights at distances in m."""
+        """Return the covariance in m² of two heights at each `distance` in m."""
         return self.variance * _correlation(np.asarray(distance) / self.length, self.smoothness)
 
     def scaled(self, factor: float) -> Matern:
@@ -95,11 +95,11 @@ class Calibration:
 
     pairs: int  # number of pairs of measured neighbours
     beyond_two: float  # share of residuals beyond ±2; .046 under a correct kernel
-    inflation: float  # factor on variances that makes the shares normal; 1 without pairs
+    inflation: float  # factor on the kernel's variance that would calibrate it; 1 without pairs
 
     @property
     def overconfident(self) -> bool:
-        """Whether differences exceed two standard deviations far too often."""
+        """Whether more than `OVERCONFIDENT_SHARE` of the residuals are beyond ±2."""
         return self.pairs >= MIN_PAIRS and self.beyond_two > OVERCONFIDENT_SHARE
 
 
@@ -177,10 +177,11 @@ def _fit_at(
     noise: float | None,
     scale: float,
 ) -> KernelFit | None:
-    """Return the best mean and variance at ln(length) and ln(noise ratio); None if singular.
+    """Return the fit of mean and variance at the `point` ln(length), ln(noise ratio).
 
-    With a given noise variance the ratio is taken over the heights' own variance `scale`, then the
-    variance is corrected once.
+    With a given `noise` variance, `point` has only ln(length). The noise ratio is then found by
+    three fits: from the variance `scale` of the heights, and then from the last fitted variance.
+    Return None if a matrix is singular.
     """
     length = math.exp(min(max(float(point[0]), -20.0), 20.0))
     correlation = _correlation(distance / length, smoothness)
@@ -200,7 +201,10 @@ def _fit_at(
 def _profile(
     correlation: FloatArray, values: FloatArray, smoothness: float, length: float, ratio: float
 ) -> KernelFit | None:
-    """Return the best mean and variance for a correlation matrix [n, n] and a noise ratio."""
+    """Return the fit of mean and variance for a correlation matrix [n, n] and a noise ratio.
+
+    Return None if the matrix is singular.
+    """
     n = len(values)
     matrix = correlation.copy()
     matrix.flat[:: n + 1] += ratio
@@ -229,7 +233,9 @@ def check_calibration(
     noise: float | FloatArray,
     warn: bool = True,
 ) -> Calibration:
-    """Judge a kernel by the height differences of measured neighbours, each pair left out once.
+    """Return how well a kernel predicts height differences of measured neighbours.
+
+    Each pair of neighbours is predicted from all other measured heights.
 
     Parameters
     ----------
@@ -238,48 +244,40 @@ def check_calibration(
     noise : m², variance of the measurements' errors, > 0; of each [n], or one number for all
     warn : Issue an `OverconfidentKernelWarning` if the kernel is overconfident
     """
-    residuals = difference_residuals(
-        kernel, cells, heights, shape, cell=cell, mean=mean, noise=noise
-    )
-    size = np.abs(residuals)
-    if not len(size):
-        return Calibration(0, 0.0, 1.0)
-    ratios = [np.quantile(size, 1.0 - math.erfc(z / math.sqrt(2.0))) / z for z in (2.0, 3.0)]
-    found = Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
-    if warn and found.overconfident:
-        warnings.warn(
-            f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs} measured height "
-            "differences are beyond two standard deviations, expected 5%. Fit a kernel to the "
-            f"measurements, or multiply its variance by {found.inflation:.2g}.",
-            OverconfidentKernelWarning,
-            stacklevel=2,
-        )
-    return found
-
-
-def difference_residuals(
-    kernel: Matern,
-    cells: ArrayLike,
-    heights: ArrayLike,
-    shape: tuple[int, int],
-    *,
-    cell: float | tuple[float, float] = 1.0,
-    mean: float = 0.0,
-    noise: float | FloatArray,
-) -> FloatArray:
-    """Return the standardised residual of each measured pair of row or column neighbours."""
     at, values = _measured(cells, heights, shape)
     errors = np.broadcast_to(np.asarray(noise, np.float64), values.shape)
     valid = np.isfinite(errors) & (errors > 0.0)
     if not valid.all():
         wrong = errors[~valid][0]
         raise InvalidBeliefError(f"the noise variance is {wrong:g}, expected > 0 and finite")
-    if not len(at):
-        return np.empty(0)
     matrix = kernel.covariance(_distances(at, shape, cell))
     matrix.flat[:: len(at) + 1] += errors
-    inverse = np.linalg.inv(matrix)
-    weights = inverse @ (values - mean)
+    size = np.abs(difference_residuals(matrix, at, values - mean, shape))
+    if not len(size):
+        return Calibration(0, 0.0, 1.0)
+    ratios = [np.quantile(size, 1.0 - math.erfc(z / math.sqrt(2.0))) / z for z in (2.0, 3.0)]
+    result = Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
+    if warn and result.overconfident:
+        warnings.warn(
+            f"the kernel is overconfident: {result.beyond_two:.0%} of {result.pairs} measured "
+            "height differences are beyond two standard deviations, expected 5%. Fit a kernel to "
+            f"the measurements, or multiply its variance by {result.inflation:.2g}.",
+            OverconfidentKernelWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+def difference_residuals(
+    covariance: FloatArray, at: IntArray, values: FloatArray, shape: tuple[int, int]
+) -> FloatArray:
+    """Return the standardised residual of the height difference of each pair of neighbours.
+
+    The cells `at` [n] were measured; `values` [n] are measured heights minus the prior mean, with
+    `covariance` [n, n]. Neighbours are in the same row or in the same column.
+    """
+    inverse = np.linalg.inv(covariance)
+    weights = inverse @ values
     one, two = _neighbours(at, shape)
     a, b, c = inverse[one, one], inverse[two, two], inverse[one, two]
     # (Q_BB)⁻¹ = [[b, −c], [−c, a]] / (ab − c²); the difference has the direction (1, −1).
@@ -299,7 +297,7 @@ def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
 def _measured(
     cells: ArrayLike, heights: ArrayLike, shape: tuple[int, int]
 ) -> tuple[IntArray, FloatArray]:
-    """Return measured cells [n] and heights [n]; raise if a cell occurs twice."""
+    """Return measured cells [n] and heights [n]; raise if they are invalid or repeat a cell."""
     error = InvalidBeliefError
     at = indices(cells, "measured cell", None, (0, shape[0] * shape[1]), "n", error)
     if at.ndim != 1 or len(np.unique(at)) < len(at):
@@ -313,14 +311,14 @@ def _measured(
 def _distances(
     cells: IntArray, shape: tuple[int, int], cell: float | tuple[float, float]
 ) -> FloatArray:
-    """Return the distances [n, n] in m between cells."""
+    """Return the distances [n, n] in m between the centres of `cells` [n]; a cell is `cell` m."""
     tall, wide = cell if isinstance(cell, tuple) else (cell, cell)
     row, column = np.divmod(cells.astype(np.float64), shape[1])
     return np.hypot(tall * (row[:, None] - row), wide * (column[:, None] - column))
 
 
 def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
-    """Return the pairs of row or column neighbours as indices into `cells`."""
+    """Return the pairs of neighbours in a row or a column, as indices [p] and [p] into `cells`."""
     place = np.full(shape[0] * shape[1], -1)
     place[cells] = np.arange(len(cells))
     grid = place.reshape(shape)

@@ -24,7 +24,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Model
 from homeward.solvers import GIVE_UP, ReturnSolution, Status
 
-BYTES_PER_STATE_STEP = 12  # of a policy with a fixed recall: an action and a value
+BYTES_PER_STATE_STEP = 12  # memory for an action and a value, for a recall at a fixed step
 MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps
 MAX_STEPS = 2**31 - 1  # largest number of steps of a horizon
 
@@ -56,7 +56,7 @@ class Situation:
     general : callable, optional
         Function that returns the general correction σ [S, A].
     limits : callable, optional
-        Function that returns the least and the greatest reward of any world, or None.
+        Function that returns the least and the greatest reward of any world; None if unknown.
     steps : int, optional
         Steps until the recall; None if the recall is random.
     """
@@ -74,14 +74,14 @@ class Situation:
         size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
         if size > MAX_POLICY_BYTES:
             raise InvalidProblemError(
-                f"a recall after {self.steps:,} steps with {self.model.states:,} states takes "
-                f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
+                f"a recall after {self.steps:,} steps with {self.model.states:,} states needs "
+                f"{size:,} bytes for each policy, expected at most {MAX_POLICY_BYTES:,}"
             )
 
     def recall_reward(
         self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the reward [S, A] and the final reward [S] if a recall in s is worth `value[s]`.
+        """Return the reward [S, A] and final reward [S] if a recall in s has the value `value[s]`.
 
         With a random recall the reward is ``(1 − γ)·value + γ·σ``, and the final reward is None.
         With a fixed recall the reward is σ, and the final reward is `value`. The reward is written
@@ -100,29 +100,30 @@ class Situation:
 class Requirement:
     """A criterion in one situation: a reward whose total is a lower bound, and a level.
 
-    The criterion's probability or earnings are at least ``least + unit·total``; this must be at
-    least `level`. A user-defined criterion needs only the first three.
+    The criterion's probability or earnings are at least ``least + unit·total``, where `total` is
+    the total of `reward` as defined in the module docstring. This lower bound must be at least
+    `level`. A user-defined criterion needs only the first three attributes.
 
     Attributes
     ----------
     name : str
-        What is required, for people.
+        What is required, in words.
     level : float
-        What ``least + unit·total`` must be at least: a probability or an amount.
+        The required probability or amount.
     reward : [S, A] array
-        Finite; see the module for its total.
+        The reward whose total is bounded; finite.
     home : [n] array of int
-        States that count as home; empty if no return is required.
+        States that count as home; empty by default, if no return is required.
     returns : ReturnSolution
-        The return policy; its values are 0 if no return is required.
+        The return policy; by default its values are 0.
     worth : [S] or [S, A] array, optional
-        Value of a recall, or of an action, without σ.
+        Value of a recall in each state, or of each action, without σ.
     allowed : [S, A] array of bool, optional
         Mask of the set to stay inside.
     least, unit : float
         Offset and scale of the total.
     final : [S] array, optional
-        Value of a fixed recall in each state.
+        Value of a recall at a fixed step in each state.
     within : int, optional
         Largest number of steps of a return; None for any number.
     kind : str
@@ -144,8 +145,10 @@ class Requirement:
 
     def __post_init__(self) -> None:
         if self.home is None or self.returns is None:
-            home, returns = no_return(len(self.reward))
-            set_fields(self, home=home, returns=returns)
+            states = len(self.reward)
+            nowhere = np.zeros(states), np.full(states, GIVE_UP, np.int32)
+            returns = ReturnSolution(*nowhere, 0.0, Status.OPTIMAL, 0)
+            set_fields(self, home=np.empty(0, np.int32), returns=returns)
 
 
 class Criterion(Protocol):
@@ -163,16 +166,10 @@ class OwnCriterion(Protocol):
         """Return the requirement."""
 
     def value(self, world: Model, policy: IntArray, state: int, discount: float) -> float:
-        """Return what the criterion measures in one world if a policy [S] is followed.
+        """Return the criterion's probability or amount in one world if a policy [S] is followed.
 
-        It is compared with ``least + unit·total`` of the requirement, averaged over worlds.
+        Its average over worlds is compared with ``least + unit·total`` of the requirement.
         """
-
-
-def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
-    """Return `home` and `returns` of a requirement without a return: no states, and values of 0."""
-    policy = np.full(states, GIVE_UP, np.int32)
-    return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
 
 
 def check_level(delta: object) -> None:

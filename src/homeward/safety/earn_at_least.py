@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homeward.arrays import FloatArray, floats, number, place
+from homeward.arrays import FloatArray, first_of, floats, number, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.criterion import Requirement, Situation, no_return
+from homeward.safety.criterion import Requirement, Situation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class EarnAtLeast:
             if rewards.ndim != 2:
                 raise error(f"the rewards to earn have shape {rewards.shape}, expected [S, A]")
             if not np.isfinite(rewards).all():
-                at = tuple(int(i) for i in np.argwhere(~np.isfinite(rewards))[0])
+                at = first_of(~np.isfinite(rewards))
                 raise error(
                     f"the reward to earn {place(at, 'sa')} is {rewards[at]:g}, expected a finite "
                     "number"
@@ -81,7 +81,6 @@ class EarnAtLeast:
             f"earn a total of {self.total:g}",
             float(self.total),
             reward,
-            *no_return(model.states),
             worth=worth,
             least=low * long,
             unit=unit * long,
@@ -92,14 +91,14 @@ class EarnAtLeast:
     def _limits(self, situation: Situation, low: float, high: float) -> tuple[float, float]:
         """Return the least and the greatest reward of any world.
 
-        Raise if those of the mean model, `low` and `high`, are outside.
+        Raise if the least and the greatest reward of the mean model, `low` and `high`, are outside.
         """
         known = None if situation.limits is None else situation.limits()
         limits = known if self.limits is None else self.limits
         if limits is None:
             raise InvalidProblemError(
-                "the belief does not know the range of its rewards: "
-                "give EarnAtLeast the rewards, or limits=(least, greatest)"
+                "the belief does not know the limits of its rewards: "
+                "give EarnAtLeast the argument rewards, or limits=(least, greatest)"
             )
         slack = 1e-12 * max(abs(low), abs(high))  # a mean is rounded
         for what, least, greatest, room in (

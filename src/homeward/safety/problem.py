@@ -1,11 +1,11 @@
 """The constrained MDP of several requirements, and a smallest set of requirements that conflict.
 
 Each requirement adds one constraint. If a criterion has a set to stay inside, the actions that
-leave the set are *exits*. An exit ends the constrained process. The objective gets the value of the
-best unconstrained exploration after the exit, which is computed once per plan. Constraints get
-nothing for the time after an exit. This only lowers their totals, which are at least 0 in every
+leave the set are *exits*. An exit ends the constrained process. The objective then gets the value
+of the best unconstrained exploration after the exit, which is computed once per plan. Constraints
+get 0 for the time after an exit. This only lowers their totals, which are at least 0 in every
 world, so the bounds stay valid. The policy after an exit does not depend on the states before it.
-With several sets, an action that leaves one set is an exit for all criteria.
+If there are several sets, an action that leaves one of them is an exit for all criteria.
 
 At the exit itself, a constraint still gets the criterion's `worth`: the value of a recall in the
 state before the action, or the action's own reward.
@@ -46,7 +46,7 @@ class Posed:
     problem: Problem
     exits: BoolArray | None = None  # [S, A] mask of the actions that leave the set
     afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
-    unsure: float = 0.0  # optimality gap of `afterwards`
+    unsure: float = 0.0  # optimality gap of the policy `afterwards`
 
 
 def pose(
@@ -58,11 +58,11 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the constrained problem with rewards `totals` [1 + K, S, A], changed at exits.
+    """Return the constrained problem of `requirements`; write the rewards of exits to `totals`.
 
-    `totals` are the objective and one reward per requirement. `afterwards` [S] is the last plan's
-    policy after an exit, as a warm start. The recall comes after `steps`, or, if `steps` is None,
-    with probability 1 − γ at each step.
+    `totals` [1 + K, S, A] are the objective and one reward per requirement. `afterwards` [S] is the
+    last plan's policy after an exit, as a warm start. The recall comes after `steps`. If `steps` is
+    None, it comes with probability 1 − γ at each step.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
@@ -102,7 +102,7 @@ def pose(
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave any set to stay inside; None if it is empty."""
+    """Return the mask [S, A] of actions that leave any set to stay inside; None if none does."""
     sets = [r.allowed for r in requirements if r.allowed is not None]
     exits: BoolArray | None = ~np.logical_and.reduce(sets) if sets else None
     return exits if exits is not None and exits.any() else None
@@ -132,10 +132,10 @@ def conflict_of(
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0
 
     def conflicts(chosen: Sequence[int]) -> bool:
-        asked = [requirements[k] for k in chosen]
-        totals = np.stack([nothing, *(r.reward for r in asked)])
-        part = pose(model, discount, state, totals, asked, steps=steps)
-        return solve_constrained(part.problem).status is Status.INFEASIBLE
+        subset = [requirements[k] for k in chosen]
+        totals = np.stack([nothing, *(r.reward for r in subset)])
+        posed = pose(model, discount, state, totals, subset, steps=steps)
+        return solve_constrained(posed.problem).status is Status.INFEASIBLE
 
     left = tuple(range(count))
     if count <= MAX_ENUMERATED:

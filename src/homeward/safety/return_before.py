@@ -1,8 +1,9 @@
 """The criterion `ReturnBefore`: be home before the whole run exceeds a limit, such as energy.
 
-Attempts use amounts such as metres or energy. At every step of a run, what was used so far and what
-the held way home uses are together within each limit. So with probability at least δ the explorer
-is home before any limit is exceeded, whenever it is recalled; where moves are sure, always.
+Each attempt of a move uses amounts such as metres or energy. At every step of a run, the amount
+used so far plus the amount for the current way home is within each limit. So with probability at
+least δ the explorer is home before any limit is exceeded, whenever it is recalled. If moves never
+fail, this is certain.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ class Allowance(NamedTuple):
     Attributes
     ----------
     amount
-        What may be used, above 0.
+        The total amount, above 0.
     unit
-        Its unit, such as m.
+        The unit of the amount, such as m.
     use
-        What each attempt uses if it works [S, A], at least 0.
+        [S, A] amount that an attempt uses if it works, at least 0.
     lost
-        What each attempt uses if it fails [S, A], at least 0; for actions that stay, what they use.
+        [S, A] amount that an attempt uses if it fails, at least 0. For actions that stay, it is the
+        amount that they use.
     """
 
     amount: float
@@ -46,11 +48,11 @@ class ReturnBefore:
     Parameters
     ----------
     allowances
-        What the whole run may use, the way home included.
+        Total amounts that the whole run may use, including the way home.
     delta
         The safety level of the whole run.
     home
-        The run's ``"start"``, or states of which any will do.
+        The run's ``"start"``, or a list of states; reaching any one of them is enough.
     within
         Largest number of steps of the return alone; None for any number.
     """
@@ -66,7 +68,7 @@ class ReturnBefore:
         if self.within is not None:
             object.__setattr__(self, "within", check_steps(self.within, "the return"))
         if isinstance(self.allowances, Allowance) or not self.allowances:
-            raise error("allowances must be a tuple of one or more; without any, use ReturnHome")
+            raise error("allowances is not a tuple of one or more: without any, use ReturnHome")
         object.__setattr__(self, "allowances", tuple(self.allowances))
         for allowance in self.allowances:
             if not 0.0 < number(allowance.amount, "the allowance", error) < np.inf:
@@ -82,11 +84,11 @@ class ReturnBefore:
     @property
     def described(self) -> str:
         """The limits as text, such as "500 m in all"."""
-        said = [f"{a.amount:g} {a.unit} in all" for a in self.allowances]
+        limits = [f"{a.amount:g} {a.unit} in all" for a in self.allowances]
         if self.within is not None:
-            said.insert(0, f"{self.within} step{'s' * (self.within != 1)}")
-        return " and ".join(said)
+            limits.insert(0, f"{self.within} step{'s' * (self.within != 1)}")
+        return " and ".join(limits)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Raise: the criterion is about a whole run."""
+        """Raise `InvalidProblemError`: the criterion is about a whole run, not a single plan."""
         raise InvalidProblemError("ReturnBefore is kept over a whole run: use Explorer")

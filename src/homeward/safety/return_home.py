@@ -88,7 +88,10 @@ def return_name(model: Model, home: IntArray, within: int | None) -> str:
 def _require(
     delta: float, given: Home, within: int | None, situation: Situation, out: FloatArray | None
 ) -> Requirement:
-    """Return the requirement of a return to home, `within` a number of steps unless None."""
+    """Return the requirement to reach the home `given` with probability at least `delta`.
+
+    `within` is the largest number of steps of a return; None for any number.
+    """
     model, corrections = situation.model, situation.corrections
     if isinstance(given, str) and given == "current":
         given = situation.state
@@ -110,7 +113,10 @@ def _require(
 
 
 def home_states(given: Home, model: Model, start: int) -> IntArray:
-    """Return the states [n] that `given` or `start` names as home, ascending; raise if missing."""
+    """Return the states [n] of the home `given`, ascending; raise if one does not exist.
+
+    `start` is the first state of the run, for the home "start".
+    """
     error = InvalidProblemError
     if isinstance(given, str) and given == "start":
         given = start
@@ -122,7 +128,7 @@ def home_states(given: Home, model: Model, start: int) -> IntArray:
 
 
 def _listed(states: Any, what: str) -> list[int | str]:
-    """Return one state or several as a list of numbers and names; it may be empty."""
+    """Return one state or several states as a list of numbers and names, which may be empty."""
     if isinstance(states, str):
         return [states]
     if isinstance(states, Sequence) and any(isinstance(state, str) for state in states):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from homeward.arrays import BoolArray, FloatArray, named_index, own
 from homeward.beliefs.corrections import Correction, stay_moves
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves
-from homeward.safety.criterion import Requirement, Situation, check_level, no_return
+from homeward.safety.criterion import Requirement, Situation, check_level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,9 @@ class StayInside:
 
     def __post_init__(self) -> None:
         check_level(self.delta)
-        names = () if isinstance(self.allowed, np.ndarray | str) else tuple(self.allowed)
+        names: tuple[object, ...] = ()
+        if isinstance(self.allowed, Iterable) and not isinstance(self.allowed, np.ndarray | str):
+            names = tuple(self.allowed)
         if names and all(isinstance(name, str) for name in names):
             object.__setattr__(self, "allowed", names)
             return
@@ -54,9 +56,9 @@ class StayInside:
     @property
     def name(self) -> str:
         """The name of the criterion, with the size of the set."""
-        by_action = isinstance(self.allowed, np.ndarray) and self.allowed.ndim == 2
-        count = len(set(self.allowed)) if isinstance(self.allowed, tuple) else None
-        count = int(np.count_nonzero(self.allowed)) if count is None else count
+        by_name = isinstance(self.allowed, tuple)
+        count = len(set(self.allowed)) if by_name else int(np.count_nonzero(self.allowed))
+        by_action = not by_name and np.ndim(self.allowed) == 2
         what = f"state{'-action' * by_action}{'s' * (count != 1)}"
         return f"stay inside the set of {count} {what}"
 
@@ -77,7 +79,10 @@ class StayInside:
         return np.broadcast_to(given if given.ndim == 2 else given[:, None], shape)
 
     def surely_inside(self, model: Model) -> BoolArray:
-        """Return the mask [S, A] of actions in the set after which the set always has an action."""
+        """Return the mask [S, A] of actions that surely lead to a state with an action in the set.
+
+        The actions themselves are in the set too.
+        """
         allowed = self.mask(model)
         inside: BoolArray = np.any(allowed, axis=1)
         if isinstance(model, Moves):
@@ -103,7 +108,12 @@ class StayInside:
                 sigma = stay_moves(model.dest, model.success, likely, situation.discount)
         sure = np.ones(model.states)
         reward, final = situation.recall_reward(sure, sigma, out)
-        nowhere = no_return(model.states)
         return Requirement(
-            self.name, self.delta, reward, *nowhere, sure, allowed, final=final, kind="stay"
+            self.name,
+            self.delta,
+            reward,
+            worth=sure,
+            allowed=allowed,
+            final=final,
+            kind="stay",
         )

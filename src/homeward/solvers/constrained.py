@@ -45,12 +45,12 @@ from homeward.solvers.tolerances import (
     met_within,
 )
 
-PRICE_TOLERANCE = 1e-13  # a column improves the mixture if it is worth more by this fraction
-CLOSE_GAP = 1e-11  # the search ends if the gap is below this fraction of the largest value
-SMALLEST_GAP = 1e-290  # a gap below this counts as 0, however small the values are
+PRICE_TOLERANCE = 1e-13  # a column improves the mixture if its value is larger by this share
+CLOSE_GAP = 1e-11  # the search ends if the gap is below this share of the largest value
+SMALLEST_GAP = 1e-290  # a gap up to this is accepted, however small the values are
 MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem
 BRACKET_ROUNDS = 1  # rounds of policy iteration for a column that only narrows a bracket
-HINT_FACTORS = (1.0, 2.0)  # a first bracket is sought at the hint times, or over, these
+HINT_FACTORS = (1.0, 2.0)  # multipliers tried for a first bracket: the hint times, or over, these
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,15 +91,16 @@ class Pricer:
         if isinstance(problem, HorizonProblem):
             shape, axes = (problem.steps, *shape), "ts"
         for given in starts:
-            seed = indices(given, "a seed", shape, (0, actions), axes, InvalidProblemError)
-            values = self.engine.evaluate(seed)
+            error = InvalidProblemError
+            policy = indices(given, "a start policy", shape, (0, actions), axes, error)
+            values = self.engine.evaluate(policy)
             if not problem.closed or values[0].min() > -np.inf:  # all its actions can be chosen
-                self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
+                self._add(PolicySolution(policy, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
         self, weight: float, multipliers: FloatArray, limit: int = ROUND_LIMIT
     ) -> tuple[Column, float]:
-        """Maximise ``weight·f + multipliers·g``; return the column and an upper bound."""
+        """Return the column that maximises ``weight·f + multipliers·g``, and an upper bound."""
         weights = np.empty(1 + len(multipliers))
         weights[0], weights[1:] = weight, multipliers
         known = [column.solution for column in self.columns]
@@ -113,6 +114,7 @@ class Pricer:
         return column, found.weighted_value(used, self.problem.start) + found.gap + rounding
 
     def _add(self, solution: PolicySolution) -> Column:
+        """Add a policy to the columns, and return its column."""
         point = solution.values[:, self.problem.start].copy()
         for k, level in enumerate(self.problem.levels.tolist(), start=1):
             if level - self.within <= point[k] < level:
@@ -126,7 +128,7 @@ class Pricer:
 def solve_constrained(
     problem: Problem, starts: Sequence[IntArray] = (), hint: FloatArray | None = None
 ) -> ConstrainedSolution:
-    """Solve a problem by column generation, warm-started from `starts` and `hint`.
+    """Return the solution of a problem by column generation, warm-started by `starts` and `hint`.
 
     `starts` are policies, [S] or [n, S], and `hint` are multipliers [K], usually those of the last
     plan. The optimum is the same as without them; ties may resolve differently.
@@ -150,7 +152,9 @@ def solve_constrained(
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
-    """Solve a problem with one constraint: narrow a bracket of two policies around the level.
+    """Return the solution of a problem with one constraint, by narrowing a bracket.
+
+    A bracket is a policy that meets the level and a more valuable policy that does not.
 
     If an end of the bracket is missing and `hint` is positive and finite, multipliers near `hint`
     are tried first.
@@ -231,7 +235,7 @@ def _improves(pricer: Pricer, column: Column, held: Column, multipliers: FloatAr
 
 
 def _generate(pricer: Pricer) -> ConstrainedSolution:
-    """Solve a problem with any number of constraints by the master LP."""
+    """Return the solution of a problem with any number of constraints, by the master LP."""
     levels = pricer.problem.levels
     master = Master(levels, pricer.scale if pricer.scale > 0.0 else 1.0)
     for column in pricer.columns:
@@ -306,7 +310,10 @@ def _mix(
 def checked(
     problem: Problem, found: ConstrainedSolution, allowed_gap: float
 ) -> ConstrainedSolution:
-    """Return `found`; if it is "optimal" but misses a level or `allowed_gap`, make it NUMERICAL."""
+    """Return `found` with status NUMERICAL if it is optimal but misses a level or `allowed_gap`.
+
+    Otherwise return `found` itself.
+    """
     close = found.gap <= max(allowed_gap, SMALLEST_GAP)  # also catches NaN
     met = bool((found.achieved >= problem.levels - met_within(problem.span)).all())
     fine = close and met and np.isfinite(found.objective)

@@ -14,8 +14,9 @@ there; this policy is at least as good as each given one.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
-Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves`, e
-includes the changes that were too small to visit a state again.
+Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; e/(1 − γ) is the reported gap. Here V is
+the value of the policy, T the optimal improvement step and V* the optimum. On `Moves`, e includes
+the changes that were too small to visit a state again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from homeward.solvers.problems import (
     Status,
 )
 
-Start: TypeAlias = tuple[IntArray, FloatArray, float]
+Start: TypeAlias = tuple[IntArray, FloatArray, float]  # the result of `first_policy`
 
 ROUND_LIMIT = 1000
 
@@ -54,15 +55,15 @@ class Engine(ABC):
 
     @abstractmethod
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Return the exact value [K, S] of a policy [S] for each reward and state."""
+        """Return the exact values [K, S] of a policy [S] under every total."""
 
     @abstractmethod
     def _improve(
         self, weights: FloatArray, known: Start, limit: int, state: int | None
     ) -> tuple[IntArray, FloatArray, float, int]:
-        """Return a policy [S], its values [K, S], max(TV − V) or a bound on it, and the rounds.
+        """Return a policy [S], its values [K, S], an upper bound on max(TV − V), and the rounds.
 
-        `known` is what `first_policy` returned: a policy, its weighted value and its size.
+        `known` is the result of `first_policy`. V and T are as in the module docstring.
         """
 
     def optimise(
@@ -103,6 +104,7 @@ def engine_for(problem: Problem) -> Engine | HorizonEngine:
 
 
 def _discounted(problem: ConstrainedProblem) -> Engine:
+    """Return the engine of a discounted problem, by the type of its model."""
     if isinstance(problem.model, Moves):
         return MovesEngine(problem.model, problem.discount, problem.totals)
     return SparseEngine(problem.model, problem.discount, problem.totals)
@@ -182,10 +184,11 @@ class SparseEngine(Engine):
 def first_policy(reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]) -> Start:
     """Return the policy [S] to start from, its worth [S], and the largest known |weighted value|.
 
-    In each state, it takes the action of the known policy with the largest weighted value there.
-    That value is the worth, a lower bound on the new policy's value that no improvement step
-    lowers. Without known policies, it takes the first action that can be chosen, the worth is not
-    set, and the third result is −1.
+    `start` are known policies. In each state, the returned policy takes the action of the known
+    policy with the largest weighted value there. The worth is that value: a lower bound on the
+    returned policy's value that no improvement step lowers. Without known policies, the policy
+    takes the first action whose `reward` is finite, the worth is not set, and the third result is
+    −1.
     """
     worth = np.empty(len(reward))
     if not start:

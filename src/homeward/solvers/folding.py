@@ -46,14 +46,17 @@ class Folded:
         return q
 
     def rows(self, states: IntArray, policy: IntArray) -> tuple[csr_array, FloatArray]:
-        """Return the onward rows [n, S] and leave [n] of `states` [n] under `policy` [S]."""
+        """Return the rows [n, S] of `onward` and the entries [n] of `leave` of `states` [n].
+
+        The action of each state is that of `policy` [S].
+        """
         actions = self.leave.shape[1]
         picked = states.astype(np.int64) * actions + policy[states]
         return self.onward[picked], self.leave.ravel()[picked]
 
 
 def fold(model: SparseMDP, discount: float) -> Folded:
-    """Return the model with folded self-loops, for a discount in (0, 1]."""
+    """Return a model with folded self-loops, for a discount γ in (0, 1]."""
     rows = model.transitions.tocoo()
     loop = rows.row // model.actions == rows.col
     onward = csr_array(
@@ -66,12 +69,12 @@ def fold(model: SparseMDP, discount: float) -> Folded:
 
 
 def missing_mass(rows: csr_array) -> FloatArray:
-    """Return 1 − (sum of the row) for each row, precise even if it is as small as 1e-15.
+    """Return 1 − (sum of the row) for each row of a matrix, precise even if it is only 1e-15.
 
     1 − (largest entry) is exact if that entry is at least one half. The other entries are then
     subtracted in extended precision.
     """
-    lacks = np.ones(rows.shape[0], np.longdouble)
+    missing = np.ones(rows.shape[0], np.longdouble)
     filled = np.flatnonzero(np.diff(rows.indptr))
     if filled.size:
         first = rows.indptr[filled]
@@ -81,58 +84,58 @@ def missing_mass(rows: csr_array) -> FloatArray:
         at = at[np.unique(row[at], return_index=True)[1]]  # largest entry of each row
         others = rows.data.astype(np.longdouble)
         others[at] = 0.0
-        lacks[filled] = (1.0 - largest.astype(np.longdouble)) - np.add.reduceat(others, first)
-    return np.maximum(0.0, lacks.astype(np.float64))
+        missing[filled] = (1.0 - largest.astype(np.longdouble)) - np.add.reduceat(others, first)
+    return np.maximum(0.0, missing.astype(np.float64))
 
 
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
     """Return x [n, K] with leave [n]·x − onward [n, n]·x = gain [n, K]; None if singular."""
     if len(leave) <= MAX_DENSE_STATES:
-        among = np.diag(leave) - onward.toarray()
+        dense = np.diag(leave) - onward.toarray()
         try:
-            value = np.linalg.solve(among, gain)
-            return np.asarray(value + np.linalg.solve(among, gain - among @ value), np.float64)
+            value = np.linalg.solve(dense, gain)
+            return np.asarray(value + np.linalg.solve(dense, gain - dense @ value), np.float64)
         except np.linalg.LinAlgError:
             return None
-    among = (diags_array(leave) - onward).tocsr()
+    matrix = (diags_array(leave) - onward).tocsr()
     if len(leave) > MIN_GMRES_STATES:
-        wide = _bandwidth(among) > MAX_LU_BANDWIDTH * np.sqrt(len(leave))
-        if wide and (found := _iterate(among, leave, gain)) is not None:
-            return found
+        wide = _bandwidth(matrix) > MAX_LU_BANDWIDTH * np.sqrt(len(leave))
+        if wide and (solution := _iterate(matrix, leave, gain)) is not None:
+            return solution
     try:
-        factors = splu(among.tocsc())
+        factors = splu(matrix.tocsc())
     except RuntimeError:  # raised by SciPy for a singular matrix
         return None
     value = factors.solve(gain)
-    return np.asarray(value + factors.solve(gain - among @ value), np.float64)
+    return np.asarray(value + factors.solve(gain - matrix @ value), np.float64)
 
 
-def _bandwidth(among: csr_array) -> int:
+def _bandwidth(matrix: csr_array) -> int:
     """Return the bandwidth of a matrix after reverse Cuthill–McKee ordering."""
-    if not among.nnz:
+    if not matrix.nnz:
         return 0
-    order = reverse_cuthill_mckee(among)
+    order = reverse_cuthill_mckee(matrix)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=order.dtype)
-    row = np.repeat(rank, np.diff(among.indptr))
-    return int(np.abs(row - rank[among.indices]).max())
+    row = np.repeat(rank, np.diff(matrix.indptr))
+    return int(np.abs(row - rank[matrix.indices]).max())
 
 
-def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Return the solution by GMRES, or None if it does not converge soon, as on a grid."""
-    scaled = diags_array(1.0 / leave) @ among
+def _iterate(matrix: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
+    """Return x [n, K] with matrix [n, n]·x = gain, by GMRES; None if it does not converge soon."""
+    scaled = diags_array(1.0 / leave) @ matrix
     value = np.empty_like(gain)
     for k, side in enumerate((gain / leave[:, None]).T):
-        found = np.zeros(len(leave))
+        x = np.zeros(len(leave))
         for _ in range(3):  # steps of refinement
-            rest = side - scaled @ found
-            if np.abs(rest).max() <= MAX_RESIDUAL * np.abs(found).max():
-                break  # also catches NaN
+            rest = side - scaled @ x
+            if np.abs(rest).max() <= MAX_RESIDUAL * np.abs(x).max():
+                break  # never with NaN
             step, _ = gmres(scaled, rest, rtol=1e-9, atol=0.0, restart=60, maxiter=1)
-            found += step
+            x += step
         else:
             return None
-        if np.abs(found).max() > 1e14 * np.abs(side).max():  # singular up to rounding
+        if np.abs(x).max() > 1e14 * np.abs(side).max():  # singular up to rounding
             return None
-        value[:, k] = found
+        value[:, k] = x
     return value

@@ -15,9 +15,9 @@ from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import njit
 from homeward.models import Moves
 
-Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
+Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]  # the result of `reverse_edges`
 
-UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # exceed the rounding of a division, a sum and a product
+UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # more than the rounding of a quotient, sum and product
 MIN_SUCCESS = 1e-250  # smallest success probability of an edge
 BUCKET_POWERS, BUCKET_BITS = 64, 6  # distances from 2**−64 to 1, in 2**6 buckets per power of 2
 
@@ -28,7 +28,7 @@ def unsigned(indices: IntArray) -> IntArray:
 
 
 def ways_to(model: Moves) -> Ways:
-    """Return the reversed edges of a graph (see `reverse_edges`); they are cached in its memo."""
+    """Return the reversed edges of a graph (see `reverse_edges`), cached in the graph's memo."""
     if "ways" not in model.memo:
         small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
         model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
@@ -72,8 +72,9 @@ def distances_home(
     Among equal paths, the action leads to the successor with the lowest number, if that successor
     is nearer to home.
 
-    States are kept in buckets of nearly equal distance, by its exponent and first bits. A state
-    whose distance falls after it was processed is processed again, so the result is exact.
+    States are kept in buckets of nearly equal distance. The bucket follows from the exponent and
+    the first bits of the distance. If the distance of a state falls after the state was processed,
+    it is processed again, so the result is exact.
     """
     states, (first, source, action) = len(dest), ways
     distance = np.full(states, np.inf)
@@ -99,11 +100,7 @@ def distances_home(
             if distance[s] <= here:
                 continue
             a = action[e]
-            p = success[s, a]
-            if p < MIN_SUCCESS:
-                continue
-            cost = -correction[s, a] / p
-            candidate = (here + cost) * UP if cost > 0.0 else here
+            candidate = _extended(here, success[s, a], correction[s, a])
             if candidate >= 1.0 or candidate > distance[s]:
                 continue
             if candidate < distance[s]:
@@ -132,10 +129,10 @@ def shortest_within(
     steps: int,
     small: IntArray,
 ) -> tuple[FloatArray, IntArray, int]:
-    """Return the distances to home [S] over at most ``steps`` edges, the policies [.., S], and L.
+    """Return distances to home [S] over at most ``steps`` edges, policies [N, S], and a number L.
 
-    The first L policies have the first actions of shortest paths with at most 1, 2, … L edges (−1
-    without a path), in the dtype of ``small``.
+    Policy i < L has the first actions of shortest paths with at most i + 1 edges (−1: no path).
+    Policies from L on are not set. The policies have the dtype of ``small``.
     """
     states, (first, source, action) = len(success), ways
     distance = np.full(states, np.inf)
@@ -161,11 +158,7 @@ def shortest_within(
                 if distance[s] <= here[i]:
                     continue
                 a = action[e]
-                p = success[s, a]
-                if p < MIN_SUCCESS:
-                    continue
-                cost = -correction[s, a] / p
-                candidate = (here[i] + cost) * UP if cost > 0.0 else here[i]
+                candidate = _extended(here[i], success[s, a], correction[s, a])
                 if candidate >= 1.0 or candidate >= distance[s]:
                     continue
                 distance[s] = candidate
@@ -193,7 +186,7 @@ def shortest_within(
 
 @njit(cache=True, error_model="numpy")
 def longest(dest: IntArray, policy: IntArray) -> int:
-    """Return the number of edges of the longest path of a policy [S] that has no cycles."""
+    """Return the number of edges of the longest path of an acyclic policy [S]; −1 ends a path."""
     states = len(dest)
     edges = np.full(states, -1, np.int64)
     path = np.empty(states, np.int64)
@@ -212,6 +205,15 @@ def longest(dest: IntArray, policy: IntArray) -> int:
             edges[path[i]] = total
         most = max(most, total)
     return most
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _extended(distance: float, success: float, correction: float) -> float:
+    """Return a distance extended by one edge, rounded up; infinite if there is no edge."""
+    if success < MIN_SUCCESS:
+        return np.inf
+    cost = -correction / success
+    return (distance + cost) * UP if cost > 0.0 else distance
 
 
 @njit(cache=True, error_model="numpy", inline="always")

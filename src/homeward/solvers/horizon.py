@@ -44,9 +44,10 @@ class HorizonEngine:
         limit: int = 0,
         state: int | None = None,
     ) -> PolicySolution:
-        """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``, exactly.
+        """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``.
 
-        If a policy of `start` is optimal in `state`, that policy is returned.
+        If a policy of `start` is optimal in `state`, that policy is returned. `limit` is ignored:
+        backward induction is exact.
         """
         problem, model = self.problem, self.problem.model
         reward = np.empty(problem.objective.shape)
@@ -60,8 +61,8 @@ class HorizonEngine:
                 choose_moves(*graph, reward, self._exits, onward, after, policy[t])
             else:
                 ahead = (model.transitions @ np.stack([onward, after], axis=1)).T
-                on, out = ahead.reshape(2, *reward.shape)
-                policy[t] = (reward + np.where(self._exits, out, on)).argmax(axis=1)
+                stay, leave = ahead.reshape(2, *reward.shape)
+                policy[t] = (reward + np.where(self._exits, leave, stay)).argmax(axis=1)
             values = self._follow(policy[t], self._after[t + 1], values)
         if state is not None and start:
             used = weights.tolist()
@@ -74,7 +75,10 @@ class HorizonEngine:
         return PolicySolution(policy, values, 0.0, Status.OPTIMAL, 1)
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the values [1 + K, S] one step before; `after` [S] is collected at exits."""
+        """Return the values [1 + K, S] one step before `values`, under a `policy` [S].
+
+        At an exit, the objective gets `after` [S] of the next state.
+        """
         model, states = self.problem.model, np.arange(len(policy))
         paid, left = self.problem.totals[:, states, policy], self._exits[states, policy]
         if isinstance(model, Moves):

@@ -20,21 +20,21 @@ from homeward.compiling import announce, njit
 
 announce()
 
-SLACK = 2e-14  # an action is better if it adds more than this fraction of the largest value
+SLACK = 2e-14  # an action is better if it adds more than this share of the largest value
 MAX_SWEEPS = 24  # largest number of improvement sweeps in one round of policy iteration
-FEW = 50  # after its limit, iteration goes on for `FEW` rounds while at most S/`FEW` states rise
+FEW = 50  # after the limit, iteration goes on for up to 50 rounds while at most S/50 states rise
 
 
 class MoveProblem(NamedTuple):
     """A discounted problem on a move-or-stay graph, as arrays for compiled functions."""
 
-    dest: IntArray  # [S, A] unsigned
-    success: FloatArray  # [S, A]
-    tries: FloatArray  # [S, A]
-    first: IntArray  # [S + 1] reversed edges, see `graphs.reverse_edges`
-    source: IntArray  # [E]
-    discount: float
-    totals: FloatArray  # [K, S, A]
+    dest: IntArray  # [S, A] destination of each move, unsigned
+    success: FloatArray  # [S, A] probability that a move works
+    tries: FloatArray  # [S, A] discounted number of attempts, see the module docstring
+    first: IntArray  # [S + 1] edges by destination, see `graphs.reverse_edges`
+    source: IntArray  # [E] start of each edge
+    discount: float  # γ
+    totals: FloatArray  # [K, S, A] rewards
 
 
 @njit(cache=True, error_model="numpy")
@@ -102,7 +102,7 @@ def evaluate_moves(problem: MoveProblem, policy: IntArray, values: FloatArray) -
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _fold(problem: MoveProblem, s: int, a: int) -> tuple[float, float]:
-    """Return the factor of the next value and the divisor of the reward, self-loop folded."""
+    """Return factor and divisor: under a, value[s] = reward / divisor + factor·value[dest]."""
     go = problem.discount * problem.success[s, a] if problem.dest[s, a] != s else 0.0
     scale = 1.0 - problem.discount + go
     return go / scale, scale
@@ -140,12 +140,12 @@ def sweep_moves(
     policy: IntArray,
     stale: IntArray,
 ) -> int:
-    """Improve ``value`` [S] and ``policy`` [S] by one Gauss–Seidel sweep; return how many rose.
+    """Improve ``value`` [S] and ``policy`` [S] by one Gauss–Seidel sweep.
 
-    The sweep visits only states with ``stale`` = 1; this array [S] is padded with 0 to a multiple
-    of 8. A state rises if an action beats its value by more than ``slack``, so that rounding can't
-    make two equal policies alternate. Among equal actions a state keeps its own. If a state rises,
-    its predecessors become stale.
+    Return the number of states that rise: an action beats their value by more than ``slack``, so
+    that rounding can't make two equal policies alternate. The sweep visits only states with
+    ``stale`` = 1; this array [S] is padded with 0 to a multiple of 8. Among equal actions, the
+    policy keeps its own. If a state rises, its predecessors become stale.
     """
     dest, tries, first, source = problem.dest, problem.tries, problem.first, problem.source
     stop = 1.0 - problem.discount
@@ -236,14 +236,16 @@ def optimise_moves(
     """Maximise ``Σ_k weights[k]·totals[k]`` by policy iteration from ``policy`` [S], in place.
 
     A round is up to `MAX_SWEEPS` sweeps and an exact evaluation. ``size`` is the weighted sum of
-    the largest absolute values, or negative if unknown. If it is known, ``worth`` [S] is a lower
-    bound that a sweep would not lower, and sweeps start from it; otherwise the policy is evaluated
-    first. Iteration ends if no action is better by more than ``SLACK·size``, or after ``limit``
-    rounds unless few states still rise (`FEW`).
+    the largest absolute values of the totals, or negative if unknown. If ``size`` is known,
+    ``worth`` [S] is a lower bound on the weighted value that a sweep would not lower, and sweeps
+    start from ``worth``; otherwise the policy is evaluated first. Iteration ends if no action is
+    better by more than ``SLACK·size``, or after ``limit`` rounds unless few states still rise
+    (`FEW`).
 
-    Returns the number of rounds, an upper bound on max(TV − V) (infinite at the limit), and the
-    policy's values [K, S]. After 0 rounds the values are not set: the given policy is optimal, in
-    ``state`` or, if that is −1, everywhere.
+    Return the number of rounds, an upper bound on max(TV − V) (infinite at the limit), and the
+    policy's values [K, S]. Here V is the weighted value, and T is an optimal improvement step.
+    After 0 rounds the values are not set: the given policy is optimal in ``state`` or, if ``state``
+    is −1, in every state.
     """
     dest, totals, first, source = problem.dest, problem.totals, problem.first, problem.source
     states = len(policy)

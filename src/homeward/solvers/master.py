@@ -1,10 +1,11 @@
 """The master LP of column generation: the best mixture of the policies found so far.
 
-The variables are weights w ≥ 0 that sum to 1 and shortfalls t ≥ 0; ``Σ w·g_k + t_k ≥ level_k``.
-First the total shortfall is minimised; then it is fixed and ``Σ w·f`` is maximised. `simplex`
-solves the LP in full double precision, since the usual tolerance of LP solvers, 1e-9, is too coarse
-here. It starts from the basis before the last column was added. If it does not finish, HiGHS finds
-the basis, and weights and multipliers are recomputed from this basis.
+A column is a policy with its objective f and its totals g_k. The variables are weights w ≥ 0 that
+sum to 1, and shortfalls t ≥ 0; ``Σ w·g_k + t_k ≥ level_k``. First the total shortfall is minimised;
+then it is fixed and ``Σ w·f`` is maximised. `simplex` solves the LP in full double precision, since
+the usual tolerance of LP solvers, 1e-9, is too coarse here. It starts from the last optimal basis.
+If it does not finish, HiGHS finds the basis, and weights and multipliers are recomputed from this
+basis.
 
 Simplex method: minimise c·x subject to A·x = b, x ≥ 0. Every round solves the basis system anew, so
 rounding errors do not accumulate. The column with the most negative reduced cost enters. After
@@ -24,7 +25,7 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import njit
 
-COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13  # how far below 0 counts as 0
+COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13  # reduced costs and values above −this count as 0
 MIN_PIVOT = 1e-11  # smallest absolute value of a pivot
 BLAND_AFTER, MAX_ROUNDS = 50, 400  # rounds before Bland's rule, and before the simplex stops
 MAX_HIGHS_ITERATIONS = 10_000
@@ -34,12 +35,12 @@ MAX_HIGHS_ITERATIONS = 10_000
 class Mixture:
     """The solution of the master LP: weights of all columns, and multipliers."""
 
-    weights: FloatArray  # [J]
+    weights: FloatArray  # [J] weight of each column
     multipliers: FloatArray  # [K] λ ≥ 0
-    shortfall: float  # Σ t
-    levels: FloatArray  # [K] level − t
+    shortfall: float  # total shortfall Σ t
+    levels: FloatArray  # [K] levels that the mixture meets: level − t
     sound: bool  # whether the solution is proven optimal
-    price: float  # f + λ·g of each column with positive weight; a higher one improves the mixture
+    price: float  # f + λ·g of every used column; a column with a larger one improves the mixture
 
 
 class Master:
@@ -57,7 +58,7 @@ class Master:
         self._short = np.zeros(len(levels))  # [K] the least shortfall found
 
     def add(self, point: FloatArray) -> None:
-        """Add a column with the point (f, g₁ … g_K), [1 + K]."""
+        """Add a column with the `point` [1 + K]: f, g₁ … g_K."""
         self.points.append(point)
 
     def fix_shortfall(self) -> None:
@@ -90,7 +91,7 @@ class Master:
         sound = simplex(free, side, cost[shift:], inner)
         basis = inner + shift
         if not sound:
-            sound, basis = self._ask(matrix, side, cost, shift)
+            sound, basis = self._solve_by_highs(matrix, side, cost, shift)
         self._basis = basis
         basic, dual, fine = at_basis(matrix, side, cost, basis)
         value = np.zeros(matrix.shape[1])
@@ -119,7 +120,7 @@ class Master:
         missing: IntArray = np.where(short[best] > 0.0, rows, rows + count)
         return np.append(missing, 2 * count + best)
 
-    def _ask(
+    def _solve_by_highs(
         self, matrix: FloatArray, side: FloatArray, cost: FloatArray, shift: int
     ) -> tuple[bool, IntArray]:
         """Solve the LP by HiGHS; return whether its basis is optimal, and the basis [m].
@@ -139,10 +140,10 @@ class Master:
         for j, column in enumerate(matrix.T):
             high = 0.0 if j < shift else np.inf
             lp.addCol(float(cost[j]), 0.0, high, len(rows), rows, column.copy())
-        asked = lp.run() == HighsStatus.kOk
+        finished = lp.run() == HighsStatus.kOk
         columns = lp.getBasis().col_status
         basis = np.flatnonzero([s == HighsBasisStatus.kBasic for s in columns])
-        if not asked or len(basis) != len(side):  # degenerate: start again from one column
+        if not finished or len(basis) != len(side):  # degenerate: start again from one column
             first = self._first(np.array(self.points))
             return False, np.where(first < shift, first + shift, first)
         return lp.getModelStatus() == HighsModelStatus.kOptimal, basis
@@ -199,7 +200,10 @@ def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntAr
 def at_basis(
     matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the basic values [m], the dual of each row [m], and whether the basis is regular."""
+    """Return the values [m] of the basic variables, the duals [m] of the rows, and a flag.
+
+    The flag is whether the basis is regular, that is, has an inverse.
+    """
     square = matrix[:, basis].copy()
     value, fine = solve_small(square.copy(), side.copy())
     rest = side - square @ value  # one step of refinement

@@ -6,8 +6,8 @@ The variable x[s, a] ≥ 0 is the discounted expected number of times that a is 
                                             Σ constraints[k]·x ≥ levels[k]
 
 Method: HiGHS solves the LP, by the simplex method or by interior point with crossover. The solution
-is then split into the deterministic policies on its support. The measures with this support form a
-face whose corners are these policies, so a mixture of the policies has the same values.
+is then split into deterministic policies that take only actions with positive x. The measures with
+this support form a face whose corners are these policies, so a mixture of them has the same values.
 
 Stopping: by HiGHS's own rule, or at its iteration limits.
 
@@ -35,9 +35,9 @@ from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
 from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
 Method = Literal["simplex", "ipm"]
-SMALLEST_ENTRY = 1e-12  # least entry that HiGHS keeps; its 1e-9 costs 1e-7 of the objective
-IPM_ITERATIONS = 1000  # of the interior point method, which may not converge near γ = 1
-SIMPLEX_ITERATIONS = 10_000, 100  # of the simplex method: a constant, and a number per variable
+SMALLEST_ENTRY = 1e-12  # smallest matrix entry kept; HiGHS's default 1e-9 loses 1e-7 of the optimum
+IPM_ITERATIONS = 1000  # limit for the interior point method, which may not converge near γ = 1
+SIMPLEX_ITERATIONS = 10_000, 100  # limit for the simplex method: a constant, plus this per variable
 MAX_CORNERS = 256  # largest number of deterministic policies on the support of an LP solution
 
 
@@ -59,7 +59,7 @@ class Occupancy:
 def occupancy_lp(
     problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
 ) -> Occupancy:
-    """Solve the LP; if no solution is found, return the measure with the least total shortfall.
+    """Return the solution of the LP; if none is found, the measure with the least total shortfall.
 
     If `method` finds no solution at its tolerance, the other method is tried. The status is
     infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. If no
@@ -75,8 +75,9 @@ def occupancy_lp(
         if answer.status is Status.OPTIMAL:
             short = answer.shortfall > aimed_within(problem.span)
             return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
-    cut_short = answer.status is Status.NOT_CONVERGED
-    return replace(answer, status=answer.status if cut_short else Status.NUMERICAL)
+    if answer.status is Status.NOT_CONVERGED:
+        return answer
+    return replace(answer, status=Status.NUMERICAL)
 
 
 def statement_of(problem: ConstrainedProblem) -> tuple[csc_array, FloatArray, FloatArray, float]:
@@ -107,7 +108,10 @@ def run_lp(
     *,
     closest: bool = False,
 ) -> Occupancy:
-    """Solve the LP without entries below `smallest`; with `closest`, minimise the shortfall."""
+    """Return HiGHS's solution of the LP without matrix entries below `smallest`.
+
+    If `closest` is True, the total shortfall of the constraints is minimised instead.
+    """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
     usable = np.isfinite(problem.objective).ravel()
@@ -167,7 +171,7 @@ def run_lp(
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
-    """Solve a constrained problem by the occupancy LP."""
+    """Return the solution of a constrained problem by the occupancy LP."""
     answer = occupancy_lp(problem, method)
     infeasible = answer.status is Status.INFEASIBLE
     columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
@@ -213,7 +217,11 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
 def _corners(
     problem: ConstrainedProblem, answer: Occupancy, closest: bool
 ) -> list[PolicySolution] | None:
-    """Return the deterministic policies on the measure's support; None if over `MAX_CORNERS`."""
+    """Return the deterministic policies that take only actions with a positive measure.
+
+    Return None if there are more than `MAX_CORNERS`. `closest` is whether `answer` minimises the
+    total shortfall.
+    """
     usable = np.isfinite(problem.objective)
     reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
     reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)

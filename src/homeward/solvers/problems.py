@@ -1,4 +1,4 @@
-"""Constrained problems, which maximise one total subject to lower bounds on others; and solutions.
+"""Constrained problems, which maximise one total subject to lower bounds on other totals.
 
 A total is the sum of a reward [S, A] over the steps: discounted by γ over infinitely many steps
 (`ConstrainedProblem`), or undiscounted over a fixed number of steps (`HorizonProblem`).
@@ -19,7 +19,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import kernels
 
-LARGEST_TOTAL = 1e290  # limit of the size of a total, so that no sum of totals overflows
+LARGEST_TOTAL = 1e290  # limit of the absolute value of a total, so that no sum overflows
 
 
 class Status(StrEnum):
@@ -62,7 +62,7 @@ class PolicySolution:
 
 
 class _Totals:
-    """Base class of both problems: properties of `totals`, and the checks."""
+    """Base class of both problems: the parts of `totals`, and checks of the fields below."""
 
     __slots__ = ()
     model: Model
@@ -81,7 +81,10 @@ class _Totals:
         return self.totals[1:]
 
     def _check(self, largest: float) -> float:
-        """Check start, totals and levels; return the largest absolute reward of the objective."""
+        """Check and set totals and levels; return the largest absolute reward of the objective.
+
+        Raise if a field is invalid, or if a reward has an absolute value of `largest` or more.
+        """
         error = InvalidProblemError
         # Read-only arrays are copied: kernels would be compiled a second time for them.
         totals = np.require(self.totals, np.float64, ["C", "W"])
@@ -116,7 +119,7 @@ class ConstrainedProblem(_Totals):
     model: Model
     discount: float
     start: int
-    totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
+    totals: FloatArray  # [1 + K, S, A] objective (−inf: can't be chosen), then the constraints
     levels: FloatArray  # [K] lower bounds on the totals of the constraints
     closed: bool = field(init=False)  # whether any action can't be chosen
     worth: float = field(init=False)  # upper bound on the absolute value of the objective's total
@@ -129,7 +132,7 @@ class ConstrainedProblem(_Totals):
 
     @property
     def span(self) -> float:
-        """The expected number of steps until the recall, 1/(1 − γ)."""
+        """The expected number of steps, 1/(1 − γ)."""
         return 1.0 / (1.0 - self.discount)
 
 
@@ -144,7 +147,7 @@ class HorizonProblem(_Totals):
     model: Model
     steps: int
     start: int
-    totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
+    totals: FloatArray  # [1 + K, S, A] objective (−inf: can't be chosen), then the constraints
     final: FloatArray  # [1 + K, S] final reward in the state after the last step
     levels: FloatArray  # [K] lower bounds on the totals of the constraints
     exits: BoolArray | None = None  # [S, A] mask of the actions that end the process
@@ -163,7 +166,7 @@ class HorizonProblem(_Totals):
                 f"the final rewards have shape {final.shape}, expected {self.totals.shape[:2]}"
             )
         if not (final.min() > -largest and final.max() <= largest):
-            raise InvalidProblemError("the final rewards contain NaN or infinities")
+            raise InvalidProblemError("the final rewards contain NaN or too large numbers")
         set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
 
     @property
@@ -183,13 +186,13 @@ def end_at(
     value: FloatArray,
     worths: Sequence[FloatArray | None],
 ) -> Model:
-    """Return the model in which `exits` [S, A] end the process; write their rewards to `totals`.
+    """Return the model in which the actions of the mask `exits` [S, A] end the process.
 
-    In ``totals[0]``, an exit gets its reward plus γ times the expected `value` [S] of the next
-    state. In ``totals[1 + k]``, it gets 1 − γ times ``worths[k]``, which is [S], [S, A] or None for
-    0. On `SparseMDP` an exit's row is empty. `Moves` can't end the process: there an exit is a move
-    that never works and pays (1 − γ) times the amount at every step; the discounted total is the
-    same.
+    Write the rewards of exits to `totals` [1 + K, S, A]. In ``totals[0]``, an exit gets its reward
+    plus γ times the expected `value` [S] of the next state. In ``totals[1 + k]``, it gets 1 − γ
+    times ``worths[k]``, which is [S], [S, A] or None for 0. On `SparseMDP` an exit's row is empty.
+    `Moves` can't end the process: there an exit is a move that never works and pays 1 − γ times the
+    amount at every step, so the discounted total is the same.
     """
     s, a = np.nonzero(exits)
     once = (1.0 - discount) ** 2 if isinstance(model, Moves) else 1.0 - discount

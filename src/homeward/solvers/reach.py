@@ -1,9 +1,9 @@
 """Reachable states, and an objective whose scale depends on reachable states alone.
 
 Tolerances are relative to the largest value of an objective. A reward that no policy can reach from
-the start must not count: compared with an unreachable 1e12, a plan of value 9 would count as
-worthless. So if the largest rewards are unreachable, the objective is set to 0 in every unreachable
-state. This does not change the value of the start.
+the start must not count: compared with an unreachable reward of 1e12, a value of 9 would be within
+the tolerance of 0. So if the largest rewards are unreachable, the objective is set to 0 in every
+unreachable state. This does not change the value of the start.
 
 The search goes over actions that can be chosen and transitions with a positive probability. It
 stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually near.
@@ -17,11 +17,14 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
 from homeward.models import Model, Moves
 
-LARGE_FRACTION = 0.1  # if so much of the largest reward is in reach, nothing is changed
+LARGE_FRACTION = 0.1  # if this share of the largest reward is reachable, nothing is changed
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set `objective` [S, A], if largest in unreachable states, to 0 there; −inf stays."""
+    """Set `objective` [S, A] to 0 in unreachable states if its largest rewards are there.
+
+    Rewards of −inf stay.
+    """
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))
@@ -51,9 +54,10 @@ def search(
     start: int,
     large: float,
 ) -> tuple[bool, BoolArray]:
-    """Return whether a reward of size ``large`` is reachable, and the states [S] seen until then.
+    """Return whether a reward of absolute value ``large`` or more is reachable from ``start``.
 
-    Row s·A + a of the sparse matrix (indptr, indices, data) holds the transitions of a in s.
+    Also return the mask [S] of states that were reached until such a reward was found. Row s·A + a
+    of the sparse matrix (indptr, indices, data) has the transitions of action a in state s.
     """
     states, actions = objective.shape
     seen = np.zeros(states, np.bool_)

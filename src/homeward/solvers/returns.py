@@ -13,9 +13,9 @@ action is changed only if this strictly improves the value. Then every policy is
 loop would have to earn something, and all corrections are ≤ 0. So the exact value of each policy is
 a valid bound, also if iteration stops early.
 
-Stopping: no state gains more than `GAIN_TOLERANCE` from one step. Smaller gains are mostly rounding
-but may repeat. So at the end all smaller gains are applied at once, and iteration goes on if the
-new policy's values rise by more than `GAP_TOLERANCE`.
+Stopping: no state gains more than `GAIN_TOLERANCE` by one improvement step. Smaller gains are
+mostly rounding, but may add up over many steps. So at the end the policy takes all smaller gains at
+once, and iteration goes on if its values rise by more than `GAP_TOLERANCE`.
 
 Proof: the result is the last policy's value minus an allowance for the rounding of its linear
 solve, `UNIT` times the expected number of moves until the process ends. The gap is the most that
@@ -45,12 +45,12 @@ from homeward.solvers.folding import Folded, fold, solve_folded
 from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.problems import Status
 
-GAIN_TOLERANCE = 1e-13  # largest gain that counts as rounding
+GAIN_TOLERANCE = 1e-13  # largest gain of an improvement step that counts as rounding
 GAP_TOLERANCE = 1e-9  # largest gap of an optimal return policy
 UNIT = 32 * float(np.finfo(np.float64).eps)  # bound on a probability's rounding error, per move
 ROUND_LIMIT = 1000
 
-GIVE_UP = -1  # instead of an action: stop trying to return, or already at home
+GIVE_UP = -1  # value in a policy instead of an action: the return is given up, or home is reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +62,15 @@ class ReturnSolution:
     gap: float  # upper bound on the difference between the optimum and `value`
     status: Status
     rounds: int
-    layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
-    since: IntArray | None = None  # [L] least number of steps left at which each is followed
+    layers: IntArray | None = None  # [L, S] policies of a limited return; see `within`
+    since: IntArray | None = None  # [L] least number of steps left at which each layer is followed
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    """Return the policy with the best lower bound on reaching `home` [n]; `correction` ≤ 0."""
+    """Return the policy with the best lower bound on the probability of reaching `home` [n].
+
+    `correction` [S, A] is at most 0.
+    """
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
         distance, policy = distances_home(
@@ -105,6 +108,7 @@ def open_success(model: Moves) -> FloatArray:
 
 
 def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:
+    """Return the solution on a general model; see the module docstring."""
     folded = fold(model, 1.0)
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
     at_home = np.zeros(model.states, dtype=bool)
@@ -118,13 +122,13 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
         choice = q.argmax(axis=1).astype(np.int32)
         gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
         gap = max(0.0, float(gain.max()))
-        settled = gap <= GAIN_TOLERANCE  # gains are rounding, or small gains that repeat
+        settled = gap <= GAIN_TOLERANCE  # gains are rounding, or small gains that add up
         rising = gain > (0.0 if settled else GAIN_TOLERANCE)
         better = np.where(rising, choice, policy)
         solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
         rise = np.zeros(1) if solved is None else solved[0] - value
-        repeats = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE  # small gains add up
-        if settled and not repeats:
+        adds_up = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE
+        if settled and not adds_up:
             status = Status.OPTIMAL
             break
         if solved is None:
@@ -144,7 +148,8 @@ def _evaluate(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the value [S] and the expected number of moves [S] of a proper return policy.
 
-    Returns None if, by rounding, the linear system is singular or its solution is impossible.
+    `at_home` [S] is the mask of home. Return None if, by rounding, the linear system is singular or
+    its solution is impossible.
     """
     value = at_home.astype(np.float64)
     moves = np.zeros_like(value)

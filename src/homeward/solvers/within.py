@@ -47,7 +47,7 @@ from homeward.solvers.returns import (
 )
 
 VALUE_TOLERANCE = 1e-15  # layers stop when no value rises by more than this
-UNLIMITED_FACTOR = 2.0  # if the limit is this times √S or more, none is tried first
+UNLIMITED_FACTOR = 2.0  # from this times √S steps on, paths without a limit are found first
 
 
 def solve_return_within(
@@ -58,10 +58,10 @@ def solve_return_within(
     *,
     at_once: bool = False,
 ) -> ReturnSolution:
-    """Return the policies that maximise the bound on reaching `home` [n] within `steps`.
+    """Return the policies with the best lower bound on reaching `home` [n] within `steps`.
 
-    `correction` [S, A], at most 0, is used in the first bound; None omits this bound. `at_once`
-    adds the second bound, which needs `Moves`.
+    The two bounds are in the module docstring. `correction` [S, A], at most 0, is used in the first
+    bound; None omits this bound. `at_once` adds the second bound, which needs `Moves`.
     """
     error = InvalidProblemError
     if steps < 1:
@@ -100,7 +100,7 @@ def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
 def _layered(
     model: Model, steps: int, home: IntArray, correction: FloatArray, at_once: bool
 ) -> ReturnSolution:
-    """Return the solution by layers; only layers that change the policy are stored."""
+    """Return the solution by layers of the first bound, and of the second bound if `at_once`."""
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
     at_home = np.zeros(model.states, np.bool_)
     at_home[home] = True
@@ -144,7 +144,10 @@ def improve_moves(
     best: FloatArray,
     choice: IntArray,
 ) -> None:
-    """Write `best` [S] one step before `value` [S], and its action `choice` [S]."""
+    """Write the best bound `best` [S] one step before `value` [S], and its action `choice` [S].
+
+    `reward` [S, A] is the correction, or −inf if an action can't be chosen.
+    """
     states, actions = dest.shape
     for s in range(states):
         best[s], choice[s] = -np.inf, 0
