@@ -105,6 +105,10 @@ def test_what_one_takes_along_is_sent_as_files(site: Site, runs: Path) -> None:
     way = site.get(f"{run}/steps/5/way/home.geojson")
     assert way.json()["type"] == "FeatureCollection"
     assert site.get(f"{run}/steps/5/way/home.exe").status_code == 404
+    page = site.get(f"{API}/runs/grid-safe/play.html", params={"beside": "grid-unsafe"})
+    assert page.headers["Content-Disposition"] == 'attachment; filename="grid-safe.html"'
+    assert "<title>grid-safe and grid-unsafe" in page.text
+    assert site.get(f"{API}/runs/grid-safe/play.html?beside=none").status_code == 404
     found = site.get(f"{API}/runs/grid-safe/certificate").json()
     assert (found["run"], found["refuted"]) == ("grid-safe", False)
     record, there = found["details"]["record"], runs / "grid-safe"

@@ -304,6 +304,15 @@ class Server:
         content = await self._ask(request, name, "way_file", step, suffix)
         return download(content, f"{name}-way-home-{step}{suffix}")
 
+    async def _play(self, request: Request) -> Response:
+        """Return a run, and the runs `beside` it, as an HTML file that plays them offline."""
+        name = await self._run(request)
+        others = [other for other in request.query_params.get("beside", "").split(",") if other]
+        for other in others:
+            await run_in_threadpool(self.catalogue.find, other)
+        content = await self._ask(request, name, "play", others)
+        return download(content, f"{name}.html")
+
     async def _again(self, request: Request) -> Response:
         """Create and start runs with the settings of a run and other levels."""
         name, body = await self._run(request), await read_object(request)

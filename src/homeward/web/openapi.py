@@ -18,6 +18,7 @@ STEP = f"{RUN}/steps/{{step}}"
 MISSION = f"{API}/missions/{{id}}"
 REFERENCES = "#/components/schemas/{model}"
 BINARY, STREAM, JSON = "application/octet-stream", "text/event-stream", "application/json"
+HTML = "text/html"
 INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "number"}
 
 
@@ -85,6 +86,10 @@ OPERATIONS = (
     Operation(
         *("GET", f"{RUN}/playback", "whole", "A run that plays without the server", JSON),
         query=(("level", NUMBER),),
+    ),
+    Operation(
+        *("GET", f"{RUN}/play.html", "play", "A page that plays runs without a server", HTML),
+        query=(("beside", TEXT),),
     ),
     Operation("GET", f"{RUN}/certificate", "whole", "The verdict on a run", contract.Certificate),
     Operation("GET", f"{RUN}/files", "files", "Files of a run", contract.Files),

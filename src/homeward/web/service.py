@@ -34,6 +34,7 @@ from homeward.web.catalogue import ONLY_EARLIER_STEPS
 from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
 from homeward.web.frames import differences, pack
+from homeward.web.player import html_of
 from homeward.web.refusals import Refusal, RefusalError, told
 
 MAX_REPLAYS = 3
@@ -226,6 +227,10 @@ class ViewingService:
     def do_playback(self, run: str, level: float | None) -> dict[str, Any]:
         """Return a run as JSON values that can be played without the server."""
         return playback_of(self.mapped(run), level)
+
+    def do_play(self, run: str, others: list[str]) -> bytes:
+        """Return runs as an HTML file that plays them side by side without a server."""
+        return html_of(*(self.root / each for each in (run, *others))).encode()
 
     def do_certificate(self, run: str) -> dict[str, Any]:
         """Return the verdict on what a run claims."""

@@ -20,6 +20,7 @@ DOWNLOADS = {
     ".csv": "text/csv; charset=utf-8",
     ".geojson": "application/geo+json",
     ".gpx": "application/gpx+xml",
+    ".html": "text/html; charset=utf-8",
     ".json": "application/json",
     ".kml": "application/vnd.google-earth.kml+xml",
     ".md": "text/markdown; charset=utf-8",

@@ -126,7 +126,8 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     expect(plot.locator(".tick.right").first).to_be_visible()
     for number in (0, 1):
         named = look.find(".why header").nth(number)
-        expect(named).to_have_text(f"Why this move?{['meadow-safe', 'ground'][number]}")
+        name = ["meadow-safe", "ground"][number]
+        expect(named).to_have_text(re.compile(rf"^Why this move\?step \d+{name}$"))
     look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
     expect(values).to_contain_text("unsafe (uncover)")
     expect(plot.locator(".tick.left").first).to_be_visible()
@@ -160,6 +161,19 @@ def test_runs_that_differ_in_their_level_are_named_by_it(look: Looking, site: Si
     expect(look.find(".plot").nth(1)).to_contain_text("δ = 0.99")
     look.page.goto("about:blank")
     shutil.rmtree(site.root / "other-level")
+
+
+def test_a_comparison_says_in_which_settings_the_runs_differ_and_can_be_saved(
+    look: Looking,
+) -> None:
+    look.open("#/compare/meadow-safe/meadow-unsafe")
+    look.sees("main", "Settings that differ: δ, Type of explorer, Maximum steps. All others")
+    look.sees("main", "It is one world")
+    row = look.find('tr[data-standing="meadow-safe"]')
+    expect(row.locator("td").nth(3)).to_have_text(re.compile(r"^(1|>?0\.\d+)$"))
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Save as a page").click()
+    assert "<title>meadow-safe and meadow-unsafe" in download.value.path().read_text()
 
 
 def test_the_run_that_learned_most_is_marked_unless_it_is_trapped(look: Looking) -> None:

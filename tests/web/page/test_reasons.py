@@ -114,7 +114,7 @@ def test_an_explorer_without_a_level_shows_the_ways_home_that_it_does_not_look_a
         s = said_of(look, action["action"])["s"]
         assert float(s) == pytest.approx(action["way_home"], abs=5e-3)
     contour = legend(look).locator(".marks .swatch").last
-    expect(contour).to_have_text("way home ≥ 0.9, not asked of this run")
+    expect(contour).to_have_text("way home ≥ 0.9 inside, darker outside, not asked of this run")
 
 
 SIGNS = {
@@ -326,7 +326,9 @@ def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.open(f"#/compare/safe/unsafe?step={UNSAFE_STEPS}")
     look.explained(UNSAFE_STEPS, 0)
     look.explained(UNSAFE_STEPS, 1)
-    expect(look.find(".why").nth(0).locator("header")).to_have_text("Why this move?safe")
+    expect(look.find(".why").nth(0).locator("header")).to_have_text(
+        f"Why this move?step {UNSAFE_STEPS + 1}safe"
+    )
     ended = "Why this move?unsafe (uncover)"
     expect(look.find(".why").nth(1).locator("header")).to_have_text(ended)
 
@@ -459,7 +461,7 @@ def legend(look: Looking) -> Locator:
 def test_a_home_apart_from_the_explorer_has_its_mark_in_the_legend(look: Looking) -> None:
     look.open("#/run/safe?step=5")
     look.painted(5)
-    contour = "way home ≥ 0.9"
+    contour = "way home ≥ 0.9 inside, darker outside"
     marks = ["explorer", "path so far", "start", "home", "way home", contour]
     expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
     expect(look.find(".legend .mark-home").first).to_be_visible()

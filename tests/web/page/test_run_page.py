@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 WORLD = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
 GROUND = {"rows": 200, "columns": 300, "sensor_range": 29.0, "limit": 12, "delta": 0.9}
+WIDE = {"rows": 65, "columns": 65, "pixel": 20.0, "cell": 20.0, "sensor_range": 29.0, "limit": 3}
 PIT = "555\n5a5\n555"
 RUNS = [
     ("meadow-safe", "grid", {**WORLD, "delta": 0.9, "limit": 20}),
     ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
     ("ground", "rover", GROUND),
     ("hills", "rover", {"terrain": "sample", "window": "0,0,40,30", "cell": 100.0, "limit": 4}),
+    ("wide", "rover", WIDE),
     ("pit", "grid", {"map": PIT, "explorer": "uncover", "algorithm": "paper", "stay": False}),
 ]
 RECORD_STROKES = """
@@ -231,9 +233,7 @@ def test_heights_and_slopes_are_told_apart_from_those_of_the_limits(look: Lookin
     look.sees(".readout dl", "Terrain model")
     assert look.reading("model") != look.reading("height")
     look.sees(".readout", "Ground: as measured, with the simulated error of the terrain model.")
-    look.sees(
-        ".readout", "The limits, 20° up, 30° down and 20° to the side, hold on"
-    )
+    look.sees(".readout", "The limits, 20° up, 30° down and 20° to the side, hold on")
     look.open("#/run/ground?step=8")
     look.painted(8)
     look.point(17, (10, 15))
@@ -261,6 +261,9 @@ def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> Non
     with look.page.expect_download() as download:
         look.page.get_by_role("link", name="Way home after step 3 (GeoJSON)").click()
     assert download.value.suggested_filename == "ground-way-home-3.geojson"
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="This run as a page that plays offline").click()
+    assert "<title>ground" in download.value.path().read_text()
     look.button("Certify").click()
     look.sees(".drawer", "Every claim is confirmed.")
     look.sees(".drawer", "Certificate (JSON)")
@@ -337,3 +340,16 @@ def test_a_level_is_typed(look: Looking, level: str) -> None:
     look.page.get_by_label("δ as a number").fill(level)
     told = "in every possible world" if level == "1" else "at least 95.5"
     look.sees("#level-meaning", told)
+
+
+def test_the_region_with_a_way_home_stays_outlined_on_every_layer_of_a_large_map(
+    look: Looking,
+) -> None:
+    look.open("#/run/wide?step=2")
+    outlined = re.compile("^[1-9]")
+    canvas = look.painted(2)
+    expect(canvas).to_have_attribute("data-border", outlined)
+    for button, layer in (("Safe region", "v"), ("Ground", "height")):
+        look.page.get_by_text(button, exact=True).first.click()
+        look.painted(2, layer)
+        expect(canvas).to_have_attribute("data-border", outlined)

@@ -11,7 +11,7 @@ import { useEffect } from "preact/hooks";
 import { textOf } from "./api";
 import { parse, placeOf, to } from "./link";
 import type { Link, Page } from "./link";
-import { hush, message } from "./messages";
+import { hush, locked, message } from "./messages";
 import { CallOffPage } from "./pages/calloff";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
@@ -131,6 +131,17 @@ const VIEWS: Record<Page, ComponentType<{ link: Link }>> = {
 
 function View() {
   const here = link.value;
+  if (locked.value) {
+    return (
+      <main class="missing stack" id="main">
+        <h1>This browser has no token</h1>
+        <p>
+          Open the address that <code>homeward serve</code> printed, which has the token. Then open this link
+          again.
+        </p>
+      </main>
+    );
+  }
   const Page = VIEWS[here.page];
   return <Page key={placeOf(here)} link={here} />;
 }

@@ -10,6 +10,7 @@ export interface Message {
 }
 
 export const message = signal<Message | null>(null);
+export const locked = signal(false); // whether the server refuses this browser, which has no token
 export const lost = signal(false); // whether the server does not answer
 export const found = signal(0); // how often it answered again after that
 const RETRY_MS = 2000;
@@ -20,6 +21,10 @@ let looks = 0;
 export function complain(cause: unknown): void {
   window.clearTimeout(fades);
   const code = cause instanceof Refusal ? cause.code : null;
+  if (code === "no_token") {
+    locked.value = true;
+    return;
+  }
   message.value = { text: textOf(cause), wrong: true, code };
   if (code === UNREACHABLE && !lost.value) {
     lost.value = true;

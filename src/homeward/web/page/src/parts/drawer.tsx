@@ -98,6 +98,13 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
             </a>
           </li>
         ))}
+        {details.shape && details.steps > 0 && (
+          <li>
+            <a download href={linkTo(runUrl(details.id, "/play.html"))}>
+              This run as a page that plays offline (HTML)
+            </a>
+          </li>
+        )}
         {sorted.map(({ name, bytes }) => (
           <li key={name}>
             <a download href={linkTo(runUrl(details.id, `/files/${encodeURIComponent(name)}`))}>

@@ -57,7 +57,7 @@ type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
   const level = details.criteria.find(({ kind }) => kind === "return")?.level;
-  const region = `way home ≥ ${levelName(level ?? DEFAULT_LEVEL)}`;
+  const region = `way home ≥ ${levelName(level ?? DEFAULT_LEVEL)} inside, darker outside`;
   const apart = details.home !== null && details.home !== "current"; // else it is where one stands
   return [
     { mark: "here", text: "explorer" },
@@ -151,6 +151,9 @@ export function Legend({ details, shown }: { details: Details; shown: (Coloured 
             {text}
           </span>
         ))}
+        {details.shape && (
+          <span class="soft">arrows: possible moves; longer ones tell more, red ones are refused</span>
+        )}
       </div>
     </div>
   );

@@ -240,7 +240,7 @@ function coordinates(
 
 async function copyLink(): Promise<void> {
   const done = await attempt(() => navigator.clipboard.writeText(location.href));
-  if (done !== null) tell("The link is copied.");
+  if (done !== null) tell("The link is copied. It opens in browsers that have opened the address of this server with its token.");
 }
 
 function spokenValues(details: Details, values: Record<string, number>): string {

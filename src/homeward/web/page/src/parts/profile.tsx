@@ -6,7 +6,7 @@ import type { Way } from "../api";
 import type { Scene } from "../run/scene";
 import { figure } from "../words";
 
-const [WIDE, HIGH, LEFT, BOTTOM] = [340, 96, 44, 18];
+const [WIDE, HIGH, LEFT, BOTTOM] = [340, 96, 56, 18];
 
 export function Profile({ scene, way }: { scene: Scene; way: Way }) {
   const heights = useSignal<number[]>([]);

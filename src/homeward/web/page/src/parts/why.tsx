@@ -55,6 +55,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
     >
       <header>
         <h2>{head}</h2>
+        {decided && !ended && <span class="unit">step {why.step + 1}</span>}
         {who && <span class="unit">{who}</span>}
       </header>
       {!why && ended && <p class="ended fine">{endWord(details)}</p>}
@@ -103,8 +104,8 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
 const RULES: Record<NonNullable<Proposal["rule"]>, string> = {
   tour: "It does not take the best look per step, but the first stop of a short tour of all that is near",
   near: "It prefers near looks to better ones farther away",
-  path: "It counts all looks on its path, and prefers it to a single look",
-  place: "It keeps its target until another is clearly better, and avoids risk",
+  path: "It compares whole paths by their gain minus 70 % of the best rate for each step, so a longer path with more to see can win",
+  place: "It keeps its target until the rate of another is 10 % higher, and avoids risk",
   home: "It is on its way home",
 };
 

@@ -38,6 +38,7 @@ const NONE: Columns = {
 
 /** Runs that go on by themselves, and missions, which go on with each report. */
 export const GOING: readonly Status[] = ["running", "queued", "waiting"];
+const UNAUTHORIZED = 401;
 const RETRY_MS = 2000; // until columns that were still being computed are asked for again
 
 const MADE = new Map<string, string | null>(); // when the run of a name was made that was last seen
@@ -161,6 +162,7 @@ export class RunModel {
       if (this.closed) return;
       const status = cause instanceof Refusal ? cause.status : 0;
       if (!before) this.missing.value = textOf(cause);
+      if (status === UNAUTHORIZED) complain(cause);
       if (before && status === 404) this.lose();
       else if (!status || (before && !this.gone.peek())) complain(cause);
     }

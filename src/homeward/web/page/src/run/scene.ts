@@ -115,7 +115,8 @@ export class Scene {
         const details = this.mapped.value ? run.details.peek() : null;
         const step = this.step.value;
         const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
-        const moving = cursor.playing.value || cursor.follow.value;
+        const moving = cursor.playing.value || (cursor.follow.value && run.going.value);
+        const [layer, over] = [show.layer.value, show.over.value];
         void found.value;
         // The picture goes first: the same process computes plans, which take longer.
         const drawn = !details?.layers.length || this.drawn.value === step;
@@ -130,9 +131,9 @@ export class Scene {
           this.settle = window.setTimeout(() => {
             this.reasons.ask(step);
             if (cells && cells <= MAX_CELLS_ALL_LAYERS) void this.loadRest(step);
-            const base = details.shape && layerOf(details, show.layer.peek());
+            const base = details.shape && layerOf(details, layer);
             if (base && cells > MAX_CELLS_LIT && cells <= MAX_CELLS_ALL_LAYERS)
-              this.paints.ask({ step, base: base.name, over: show.over.peek(), lit: true });
+              this.paints.ask({ step, base: base.name, over, lit: true });
           }, SETTLED_MS);
         }
       }),
