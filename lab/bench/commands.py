@@ -25,14 +25,20 @@ def _milliseconds(name: str, seconds: tuple[float, float, float]) -> dict[str, A
     return {f"{name}_ms": middle, f"{name}_quartiles_ms": quartiles}
 
 
-def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> list[dict[str, Any]]:
-    """Return rows with the entries in `columns`, renamed to its titles; quartiles are ranges."""
+def _table(
+    rows: list[dict[str, Any]], columns: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return rows for a table; `columns` maps titles to keys, by default the keys themselves.
+
+    A pair of quartiles becomes a text, and None becomes "no answer".
+    """
 
     def cell(value: Any) -> Any:
         if isinstance(value, list):
             return " – ".join(f"{time:.1f}" for time in value)
         return "no answer" if value is None else value
 
+    columns = columns or {key: key for key in rows[0]}
     return [{title: cell(row[key]) for title, key in columns.items()} for row in rows]
 
 
@@ -49,7 +55,7 @@ def planning(
     (interior point, simplex) and Clarabel solve the occupancy LP of `samples` steps; only their
     solve time counts.
     """
-    from lab.bench.planning import PAPER, SETTINGS, measure
+    from lab.bench.planning import SETTINGS, measure
 
     rows: list[dict[str, Any]] = []
     for setting in track(SETTINGS, "settings", quiet=as_json):
@@ -67,7 +73,7 @@ def planning(
                 "speedup_warm": None if best is None else best / found.warm[0],
                 "speedup_cold": None if best is None else best / found.cold[0],
                 "objective_rel_diff": found.difference,
-                "paper_s": PAPER[found.setting],
+                "paper_s": setting.paper,
             }
         )
     columns = {"setting": "setting", "warm ms": "warm_ms", "quartiles": "warm_quartiles_ms"}
@@ -110,16 +116,15 @@ def scale(
         times = [row["step_ms"] for row in mine]
         exponents[sensor] = exponent([row["states"] for row in mine], times)
         ratios[sensor] = times[-1] / times[0]
-    told = ", ".join(f"{sensor} {ratio:.1f}" for sensor, ratio in ratios.items())
-    columns = {key: key for key in found[0]}
+    factors = ", ".join(f"{sensor} {ratio:.1f}" for sensor, ratio in ratios.items())
     show(
         {
-            "rows": found if as_json else _table(found, columns),
+            "rows": found if as_json else _table(found),
             "exponents": exponents,
             "ratios": ratios,
         },
         {"rows": "A step at δ = .98"},
-        f"median step on the largest map over that on the smallest: {told}",
+        f"(median step on the largest map) / (median step on the smallest map): {factors}",
         as_json,
     )
 
@@ -172,7 +177,7 @@ def peers(
             rows.append(asdict(row))
             if not as_json and sys.stderr.isatty():
                 sys.stderr.write(f"{row.problem}: {row.solver} done\n")
-    shown = rows if as_json else _table(rows, {key: key for key in rows[0]})
+    shown = rows if as_json else _table(rows)
     show({"rows": shown}, {"rows": "Other solvers"}, "ratio: time / our time", as_json)
 
 

@@ -10,8 +10,9 @@ computed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -34,8 +35,8 @@ class CriteriaTiming:
 
     seed: int
     steps: int
-    one: tuple[float, float, float]  # s: median, lower and upper quartile
-    three: tuple[float, float, float]
+    one: tuple[float, float, float]  # s, one criterion: median, lower and upper quartile
+    three: tuple[float, float, float]  # s, three criteria: the same
     binding: tuple[float, ...]  # [3] fraction of decisions with a positive multiplier
 
 
@@ -57,35 +58,26 @@ def middle_of(shape: tuple[int, int]) -> BoolArray:
 def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> CriteriaTiming:
     """Explore one terrain for `steps` steps with one criterion and with three."""
     criteria = three_criteria(shape)
-    one, three = _Outing(criteria[:1], seed, shape), _Outing(criteria, seed, shape)
-    for _ in range(1 + steps):  # the first decisions are cold, and may compile
-        one.step()
-        three.step()
-    priced = np.array([plan.multipliers for plan in three.plans[1:]]) > 0.0
-    binding = tuple(priced.mean(axis=0).tolist())
-    return CriteriaTiming(
-        seed, steps, quartiles(one.times[1:]), quartiles(three.times[1:]), binding
+    runs = zip(
+        _decisions(criteria[:1], seed, shape), _decisions(criteria, seed, shape), strict=True
     )
+    found = list(islice(runs, 1, 1 + steps))  # the first decisions are cold, and may compile
+    one, three = (quartiles([run[k][0] for run in found]) for k in (0, 1))
+    priced = np.array([plan.multipliers for _, (_, plan) in found]) > 0.0
+    return CriteriaTiming(seed, steps, one, three, tuple(priced.mean(axis=0).tolist()))
 
 
-class _Outing:
-    """An exploration and the times of its decisions."""
-
-    def __init__(self, criteria: Sequence[Criterion], seed: int, shape: tuple[int, int]) -> None:
-        self.criteria = criteria
-        self.belief, self.world = set_out(shape, seed)
-        self.bonus = Information(SENSOR)
-        self.plans: list[Plan] = []
-        self.times: list[float] = []
-
-    def step(self) -> None:
-        """Plan, act, and record the time of the decision."""
-        self.belief.mean()
-        gain = self.bonus(self.belief)
-        planner = Planner(lambda _: gain, self.criteria, DISCOUNT)
-        last = self.plans[-1] if self.plans else None
+def _decisions(
+    criteria: Sequence[Criterion], seed: int, shape: tuple[int, int]
+) -> Iterator[tuple[float, Plan]]:
+    """Explore without end; yield the seconds of each decision, and its plan."""
+    belief, world = set_out(shape, seed)
+    plan = None
+    while True:
+        belief.mean()
+        gain = Information(SENSOR)(belief)
+        planner = Planner(lambda _, gain=gain: gain, criteria, DISCOUNT)
         before = time.perf_counter()
-        plan = planner.plan(self.belief, self.world.state, previous=last)
-        self.times.append(time.perf_counter() - before)
-        self.plans.append(plan)
-        self.belief = self.belief.update(self.world.act(plan.action))
+        plan = planner.plan(belief, world.state, previous=plan)
+        yield time.perf_counter() - before, plan
+        belief = belief.update(world.act(plan.action))

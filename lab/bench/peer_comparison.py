@@ -58,6 +58,7 @@ def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _send(send: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Call a function and send its result through a pipe."""
     send.send(work(*arguments))
 
 
@@ -95,7 +96,7 @@ def general(states: int, discount: float, limit: float) -> Iterator[Comparison]:
 def refereed(
     shape: tuple[int, int], discount: float, delta: float, limit: float
 ) -> Iterator[Comparison]:
-    """Compare our objective of a constrained problem with Storm's."""
+    """Yield comparisons of our solver with Storm on a constrained problem."""
     belief, rover = set_out(shape, 0)
     planner = Planner(Information(SENSOR), [ReturnHome(delta)], discount)
     problem = statement(planner, belief, rover.state, Information(SENSOR)(belief))
@@ -106,8 +107,8 @@ def refereed(
     name = f"constrained terrain {shape[0]} × {shape[1]}, δ = {delta:g}"
     yield Comparison(name, "Homeward", seconds, 0.0, 1.0)
     answer = within(limit, storm.solve, problem)
-    said = None if answer is None else (np.array([answer.objective]), answer.seconds)
-    yield _beside(name, "Storm", said, np.array([ours.objective]), seconds)
+    storms = None if answer is None else (np.array([answer.objective]), answer.seconds)
+    yield _beside(name, "Storm", storms, np.array([ours.objective]), seconds)
 
 
 def random_sparse(
@@ -137,7 +138,10 @@ def _beside(
     ours: FloatArray,
     our_seconds: float,
 ) -> Comparison:
-    """Compare the values and seconds of another solver, if it has an answer, with ours."""
+    """Return the comparison of another solver's values and seconds with ours.
+
+    `answer` is None if the other solver has no answer.
+    """
     if answer is None:
         return Comparison(problem, solver, None, None, None)
     value, seconds = answer

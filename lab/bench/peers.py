@@ -83,7 +83,10 @@ def quantecon_values(
 
 
 def timed(solve: Callable[[], Any]) -> tuple[Any, float]:
-    """Return an answer and its seconds: the median if it can be repeated in half a second."""
+    """Return the answer of `solve` and its seconds.
+
+    A fast call is repeated for half a second, and the seconds are the median.
+    """
     found, times = None, list[float]()
     while not times or (sum(times) < 0.5 and len(times) < 25):
         before = time.perf_counter()

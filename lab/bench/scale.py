@@ -1,9 +1,8 @@
-"""What a step of the explorer costs on maps of growing size, and whole explorations.
+"""Time and memory of a step of the explorer on maps of growing size, and of whole explorations.
 
-A step is everything from one action to the next: the world's answer, the update of the belief, the
-decision and the line of the record. Sensors reach the eight cells around the rover, 100 m, or the
-whole map. Maps are synthetic Mars; a start from which nothing can be explored is replaced by the
-next seed. Times are processor times.
+A step includes the observation, the update of the belief, the decision and the line of the record.
+Sensors reach the eight cells around the rover, 100 m, or the whole map. Maps are synthetic Mars. If
+nothing can be explored from a start, the next seed is used. Times are processor times.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from lab.bench.terrain import mars, quartiles
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
 SENSORS = {"ring": 29.0, "100 m": 100.0, "whole map": np.inf}  # range of each sensor in m
 DELTA = 0.98
-LOOKS = 21  # looks of which the median time is taken
+LOOKS = 21  # number of looks that are timed; their median is reported
 MIN_STEPS = 20  # steps that a start must allow
 
 
 def explorer_of(shape: tuple[int, int], reach: float, seed: int) -> Explorer:
-    """Return an explorer in the middle of a map; making it computes the first mean model."""
+    """Return an explorer in the middle of a map, after it has computed the first mean model."""
     belief, truth = mars(*shape, seed)
     sensor = Sensor(range=reach)
     rover = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, sensor, seed)
@@ -56,7 +55,7 @@ def steps_of(explorer: Explorer, limit: int) -> Iterator[float]:
 
 
 def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
-    """Return the cost of steps on one map: the first, later ones, and one without caches.
+    """Return a row with times on one map: the first step, later steps, one step without caches.
 
     ``first_s`` is from a belief to the first action, mean model included. ``cold_ms`` is a later
     decision with everything computed from scratch. ``look_ms`` is a look along lines of sight
@@ -98,7 +97,7 @@ def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
 
 
 def explore(shape: tuple[int, int], sensor: str, steps: int, seed: int) -> dict[str, Any]:
-    """Return how much a whole exploration learns per step and per second."""
+    """Run a whole exploration; return a row with its nats per step and per second."""
     explorer = explorer_of(shape, SENSORS[sensor], seed)
     prior = explorer.belief
     seconds = [*steps_of(explorer, steps)]

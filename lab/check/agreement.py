@@ -25,11 +25,11 @@ LEVELS = (1.0, 1.0, 0.95, 0.8, 0.5, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One problem, solved twice."""
+    """The comparison of two solutions of one problem."""
 
-    sure: bool  # some level is δ = 1
-    status: Status
-    referee: Status
+    sure: bool  # whether some level is 1
+    status: Status  # by column generation
+    referee: Status  # by the LP
     difference: float  # of the objectives, relative to them or to the largest single reward
 
     @property
@@ -39,7 +39,7 @@ class Agreement:
 
 
 def compare(problem: ConstrainedProblem) -> Agreement:
-    """Solve a problem by column generation and by the LP."""
+    """Solve a problem by column generation and by the LP; return the comparison."""
     ours, referee = solve_constrained(problem), occupancy_lp(problem)
     largest = np.abs(problem.objective[np.isfinite(problem.objective)]).max()
     size = max(abs(referee.objective), float(largest))

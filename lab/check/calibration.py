@@ -6,10 +6,11 @@ with at least the reported probability. Only plans that δ binds are used: those
 multiplier and a corrected bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a
 correction, are counted for comparison.
 
-The claim of a run: whatever it has observed, the path home that it holds at the recall works with
-probability at least δ, over the worlds of its prior. Each run has a world of its own, drawn from
-its prior. It is recalled at its end, or once the path home looks less likely to work than δ. The
-limits of the vehicle are so strict that runs spend most of their budget.
+The claim of a run: over the worlds of its prior, the path home that it holds at the recall works
+with probability at least δ. The recall may depend on all observations. Each run has a world of its
+own, drawn from its prior. It is recalled at its end, or as soon as the estimated probability that
+the path home works falls below δ. The limits of the vehicle are so strict that runs spend most of
+their budget.
 
 For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
 mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
@@ -42,7 +43,7 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
 from homeward.models import Model, Moves
-from homeward.paper.levels import held_works
+from homeward.paper.levels import held_chance, held_works
 from homeward.paper.mars import RING
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.plan import Plan
@@ -58,10 +59,10 @@ MARS_DELTAS = (0.98, 0.9, 0.8)
 ROVER_DELTAS = (0.9,)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6  # largest corrected bound − δ of a plan that δ binds
-OUTSETS_PER_PLAN = 20  # maximum number of outsets per required plan
+OUTSETS_PER_PLAN = 20  # largest number of drawn outsets per required plan
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10  # number of steps of a rover before the tested plan
-NOISY = Sensor(range=RING, noise=0.1)  # moves still tell something about heights after it
+NOISY = Sensor(range=RING, noise=0.1)  # so inaccurate that attempted moves are informative too
 RUN_BELIEFS = ("independent", "correlated", "unmapped")
 RUN_RULES = ("end", "doubtful")
 RUN_STEPS = 45  # largest number of steps of a run
@@ -80,7 +81,7 @@ HEIGHT_WALLS = 0.1  # the fraction of walls on a drawn map of heights
 
 
 class Outset(NamedTuple):
-    """A belief after a first look, and the current state."""
+    """The start of a plan: a belief after observations, and the current state."""
 
     belief: Belief
     state: int
@@ -95,7 +96,7 @@ class BoundPlan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BeliefSetting:
-    """Beliefs to plan on, with a bonus and levels."""
+    """A random generator of outsets, with the bonus, γ and levels of their plans."""
 
     title: str
     draw: Callable[[np.random.Generator], Outset]
@@ -109,8 +110,6 @@ class PlanCalibration(ReturnCount):
     """Number of worlds in which a plan returned home, with the levels and bounds of the plans."""
 
     plans: int
-    worlds: int
-    home: int
     level: float  # δ; mean over the plans
     bound: float  # promised bound; mean over the plans
 
@@ -121,7 +120,7 @@ class PlanCalibration(ReturnCount):
 
 
 def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
-    """Draw a map of heights and walls; return the belief after a look from its random start."""
+    """Draw a map of heights and walls; return the outset after a look from a random start."""
     grid = HeightMap.random(shape, rng, walls=HEIGHT_WALLS)
     seen = grid.around(grid.start)
     look = Reveal(seen, grid.heights.ravel()[seen], grid.start)
@@ -131,7 +130,7 @@ def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
 def terrain_outset(
     shape: tuple[int, int], sensor: Sensor, steps: int, rng: np.random.Generator
 ) -> Outset:
-    """Draw a height field, and explore it from a random cell for `steps` steps, at δ = .9."""
+    """Explore drawn terrain from a random cell for `steps` steps at δ = .9; return the outset."""
     fields, errors = (int(seed) for seed in rng.integers(2**32, size=2))
     field = np.random.default_rng(fields)
     belief = draw_belief(shape, field)
@@ -149,9 +148,9 @@ def _by_variance(belief: Any) -> FloatArray:
 
 
 def rover_config(belief: str, seed: int, **more: Any) -> RoverConfig:
-    """Return the settings of a rover in a world that is drawn from its own belief.
+    """Return the configuration of a rover whose world is drawn from its belief.
 
-    The sensor is so noisy that attempted moves are informative about heights too.
+    `belief` is one of `RUN_BELIEFS`. The sensor is `NOISY`. The keys in `more` replace others.
     """
     kernel = {"correlated": (1.5, 40.0, 0.6), "unmapped": (1.5, 40.0, 1.0)}.get(belief)
     given = {
@@ -172,7 +171,7 @@ def rover_config(belief: str, seed: int, **more: Any) -> RoverConfig:
 
 
 def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
-    """Explore a world of a rover's belief for some steps with Algorithm 1, at δ = .9."""
+    """Explore a drawn world for `MARS_STEPS` steps by Algorithm 1 at δ = .9; return the outset."""
     paper = {"algorithm": "paper", "home": "current", "discount": MARS_DISCOUNT, "delta": 0.9}
     config = rover_config(belief, int(rng.integers(2**31)), **paper, limit=MARS_STEPS)
     setup = make(config)
@@ -181,7 +180,7 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
 
 
 def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, PlanCalibration]:
-    """Run rovers in drawn worlds; count, by `RUN_RULES`, those in which the held way works."""
+    """Run rovers in drawn worlds; count by `RUN_RULES` the runs whose held way home works."""
     climb, descend = RUN_LIMITS[belief, delta]
     asked = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
     home, kept = dict.fromkeys(RUN_RULES, 0), dict.fromkeys(RUN_RULES, 0.0)
@@ -193,18 +192,20 @@ def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[st
             home[rule] += works
             kept[rule] += level / worlds
     return {
-        rule: PlanCalibration(worlds, worlds, home[rule], delta, kept[rule]) for rule in RUN_RULES
+        rule: PlanCalibration(home[rule], worlds, worlds, delta, kept[rule]) for rule in RUN_RULES
     }
 
 
 def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
-    """Return whether the held way works when a run is recalled by each rule, and what it claims."""
+    """Return for each of `RUN_RULES` whether the held way home works, and its claim."""
     assert isinstance(setup.world, Rover)
     rover, found = setup.world, {}
 
     def recall(explorer: Loop, _: Step) -> None:
+        mean = explorer.belief.mean()
         assert explorer.held is not None
-        if "doubtful" not in found and _held_chance(explorer, rover) < delta:
+        assert isinstance(mean, Moves)
+        if "doubtful" not in found and held_chance(explorer.held, rover, mean) < delta:
             found["doubtful"] = held_works(explorer.held, rover), explorer.held.kept
 
     explorer = play(setup, recall)
@@ -212,23 +213,6 @@ def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
     found["end"] = held_works(explorer.held, rover), explorer.held.kept
     found.setdefault("doubtful", found["end"])
     return found
-
-
-def _held_chance(explorer: Loop, rover: Rover) -> float:
-    """Return the product of the success probabilities of all moves on the held way home.
-
-    A recall rule may be any function of what was observed, so this need not be exact.
-    """
-    assert explorer.held is not None
-    way, mean = explorer.held.accounts[0].way, explorer.belief.mean()
-    assert isinstance(mean, Moves)
-    state, chance = rover.state, 1.0
-    for _ in range(len(way)):
-        if state == rover.start or way[state] == GIVE_UP:
-            break
-        chance *= float(mean.success[state, way[state]])
-        state = int(mean.dest[state, way[state]])
-    return chance if state == rover.start else 0.0
 
 
 SETTINGS = (
@@ -260,7 +244,7 @@ SETTINGS = (
 def examine(
     setting: BeliefSetting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
 ) -> PlanCalibration:
-    """Make plans in a setting and calibrate them; the same seed gives the same outsets."""
+    """Make plans in a setting and count their returns; the same seed gives the same outsets."""
     outsets, drawn = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     return calibrate(make_promises(setting, delta, correction, plans, outsets), worlds, drawn)
 
@@ -272,7 +256,7 @@ def make_promises(
     count: int,
     rng: np.random.Generator,
 ) -> list[BoundPlan]:
-    """Return the first `count` plans that δ binds, or naive plans, at random outsets."""
+    """Return the first `count` plans at random outsets that δ binds, or any naive plans."""
     planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
     found: list[BoundPlan] = []
     outsets = OUTSETS_PER_PLAN * count
@@ -307,17 +291,12 @@ def calibrate(
         for _ in range(share):
             home += come_home(plan, belief.sample(rng), rng)
     claims = [promise.plan.criteria[0] for promise in promises]
-    return PlanCalibration(
-        plans=plans,
-        worlds=worlds,
-        home=home,
-        level=fmean(claim.level for claim in claims),
-        bound=fmean(claim.bound for claim in claims),
-    )
+    level, bound = (fmean(getattr(claim, name) for claim in claims) for name in ("level", "bound"))
+    return PlanCalibration(home, worlds, plans, level, bound)
 
 
 def come_home(plan: Plan, world: Model, rng: np.random.Generator) -> bool:
-    """Follow a plan in a world until a random recall, then return; return whether it is home."""
+    """Follow a plan until a random recall, then its return policy; return whether it comes home."""
     back, home = plan.return_policy, plan.criteria[0].home
     outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
     if not isinstance(world, Moves) or ((world.success > 0.0) & (world.success < 1.0)).any():
@@ -340,9 +319,9 @@ def _walk_home(
 ) -> bool:
     """Return whether `steps` steps of `outbound` and then `back` end at home.
 
-    Every move of the world succeeds or fails with certainty, so each policy [S] is a functional
-    graph. A repeated state closes a cycle: the outbound walk skips full rounds, and the return walk
-    never reaches home. So a walk takes O(S), however late the recall.
+    Every move of the world always or never works, so each policy [S] has one successor per state. A
+    repeated state closes a cycle. Then the outbound walk skips full rounds of the cycle, and the
+    return walk never reaches home. So a walk takes O(S) time, however late the recall.
     """
     state, left = start, steps
     entered = np.full(len(dest), -1, np.int64)  # steps left on entering a state

@@ -47,15 +47,19 @@ def locality(
     as_json: Json = False,
 ) -> None:
     """Repeat runs with everything computed from scratch at each step, and compare bit by bit."""
+    from homeward.studies.table import grouped
     from lab.check.locality import cases_of, compare
 
-    todo = cases_of(runs, limit)
-    found = [compare(*case) for case in track(todo, "runs", quiet=as_json)]
-    rows = []
-    for ground in dict.fromkeys(row["ground"] for row in found):
-        mine = [row for row in found if row["ground"] == ground]
-        row = {"ground": ground, "runs": len(mine), "steps": sum(one["steps"] for one in mine)}
-        rows.append({**row, "different": sum(one["differs"] is not None for one in mine)})
+    found = [compare(*case) for case in track(cases_of(runs, limit), "runs", quiet=as_json)]
+    rows = [
+        {
+            "ground": ground,
+            "runs": len(group),
+            "steps": sum(run["steps"] for run in group),
+            "different": sum(run["differs"] is not None for run in group),
+        }
+        for (ground,), group in grouped(found, ("ground",)).items()
+    ]
     different = sum(row["different"] for row in rows)
     conclude(
         {"rows": rows, "runs": len(found), "different": different, "holds": different == 0},
@@ -149,9 +153,9 @@ def _combinations(
     examine: Callable[[BoundCase, Correction], Found],
     quiet: bool,
 ) -> list[tuple[dict[str, Any], list[Found]]]:
-    """Examine random cases of every combination of criteria, with either kind of recall.
+    """Examine `count` random cases of every combination of criteria, with either kind of recall.
 
-    Return the first entries of a row for each combination, and the results per correction.
+    Return for each combination the first entries of its table row, and the results of `examine`.
     """
     from lab.check.soundness import TOGETHER, random_case
 
@@ -357,7 +361,7 @@ def edges(
             "wrong_ways_home": astray,
             "holds": not wrong,
         },
-        {"rows": "Solvers against exact answers", "wrong": "What is wrong"},
+        {"rows": "Solvers against exact answers", "wrong": "Wrong answers"},
         f"{total} problems: worst relative difference {worst:.2e}, {apart} disagreements, "
         f"{astray} wrong return policies",
         as_json,

@@ -43,7 +43,7 @@ CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds of moves that always or never work, correlated; action 0 stays."""
+    """Draw a belief over a few worlds whose moves always or never work; action 0 stays."""
     drawn = random_belief("moves", rng)
     worlds = []
     for world in drawn.worlds:
@@ -68,7 +68,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Bound and true safety of one plan, or their means over several plans."""
+    """Bound, true safety and exploration of one plan, or their means over several plans."""
 
     setting: str
     correction: Correction
@@ -133,7 +133,7 @@ def truth_of(plan: Plan, belief: Belief, worlds: int, rng: np.random.Generator) 
 
 
 def averages(samples: Sequence[Sample]) -> list[Sample]:
-    """Average the plans of the same setting, correction and level."""
+    """Return the mean over the plans of each setting, correction and level."""
     groups: dict[tuple[str, Correction, float], list[Sample]] = {}
     for sample in samples:
         groups.setdefault((sample.setting, sample.correction, sample.level), []).append(sample)
@@ -146,7 +146,7 @@ def averages(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def distances(samples: Sequence[Sample]) -> list[dict[str, str | float]]:
-    """Return how far bounds are from the truth, by setting: proven, and by the correction alone."""
+    """Return a row per setting: distances truth − bound, proven and by the correction alone."""
     found: list[dict[str, str | float]] = []
     for setting in dict.fromkeys(s.setting for s in samples):
         mine = [s for s in samples if s.setting == setting]
@@ -168,7 +168,7 @@ def distances(samples: Sequence[Sample]) -> list[dict[str, str | float]]:
 
 
 def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
-    """Return the exploration at a true safety, interpolated; None outside the curve."""
+    """Return the exploration at a true safety by linear interpolation; None outside the curve."""
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):
         if low <= truth <= high:
@@ -177,19 +177,19 @@ def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
 
 
 def gains(found: Sequence[Sample]) -> dict[str, dict[float, float]]:
-    """Return the factor by which the moves correction explores more at the same true safety.
+    """Return (exploration by the moves correction) / (by the general one) at equal true safety.
 
     The keys are the setting, then the true safety of each level of the general correction.
     """
-    said: dict[str, dict[float, float]] = {}
+    factors: dict[str, dict[float, float]] = {}
     for setting in dict.fromkeys(a.setting for a in found):
         general, moves = (
             [a for a in found if a.setting == setting and a.correction is correction]
             for correction in CORRECTIONS
         )
-        said[setting] = {}
+        factors[setting] = {}
         for point in general:
             ours = explored_at(moves, point.truth)
             if ours is not None and point.explored > 0.0:
-                said[setting][point.truth] = ours / point.explored
-    return said
+                factors[setting][point.truth] = ours / point.explored
+    return factors

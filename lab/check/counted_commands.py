@@ -12,7 +12,7 @@ from homeward.cli.options import Json
 from homeward.cli.show import check_writable, save, track
 from lab.report import Beliefs, Seed, Steps, Tolerance, conclude
 
-BROKEN = ("beyond", "along", "missing", "closed")
+BROKEN = ("beyond", "along", "missing", "closed")  # columns that count broken limits
 Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
 
 
@@ -35,7 +35,20 @@ def calibration(
     confidence. Plans without a correction are counted for comparison.
     """
     from homeward.beliefs.corrections import Correction
-    from lab.check.calibration import RUN_LIMITS, SETTINGS, calibrate_runs, examine
+    from lab.check import sampled_runs
+    from lab.check.calibration import (
+        RUN_LIMITS,
+        SETTINGS,
+        PlanCalibration,
+        calibrate_runs,
+        examine,
+    )
+    from lab.check.sampled_runs import DELTAS, PRIORS
+
+    def counted(found: PlanCalibration) -> dict[str, Any]:
+        """Return the last entries of a row."""
+        limits = {"fraction": found.fraction, "99% at least": found.lower}
+        return {**limits, "mean bound": found.bound, "holds": found.holds}
 
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
@@ -49,10 +62,7 @@ def calibration(
                 "plans": found.plans,
                 "worlds": found.worlds,
                 "back home": found.home,
-                "fraction": found.fraction,
-                "99% at least": found.lower,
-                "mean bound": found.bound,
-                "holds": found.holds,
+                **counted(found),
             }
         )
     whole = [
@@ -62,18 +72,19 @@ def calibration(
             "recall": rule,
             "runs": runs,
             "way home works": found.home,
-            "fraction": found.fraction,
-            "99% at least": found.lower,
-            "mean bound": found.bound,
-            "holds": found.holds,
+            **counted(found),
         }
         for belief, delta in track(list(RUN_LIMITS), "running", quiet=as_json)
         for rule, found in calibrate_runs(belief, delta, runs, seed).items()
     ]
-    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
-    estimated = _sampled_rows(sampled, seed, quiet=as_json)
-    more = whole + estimated
-    claims, refuted = len(rows[True]) + len(more), refuted + sum(not r["holds"] for r in more)
+    samples = list(product(PRIORS, DELTAS)) if sampled else []
+    estimated = [
+        row
+        for title, delta in track(samples, "exploring", quiet=as_json)
+        for row in sampled_runs.examine(title, delta, range(seed, seed + sampled))
+    ]
+    claims = rows[True] + whole + estimated
+    refuted, naive = (sum(not row["holds"] for row in table) for table in (claims, rows[False]))
     conclude(
         {
             "rows": rows[True],
@@ -89,33 +100,10 @@ def calibration(
             "sampled": "Whole runs with sampled certificates, each in a world drawn from its prior",
             "naive": "The same plans without a correction, for comparison",
         },
-        f"{refuted} of {claims} claims are refuted at 99% confidence; without a "
+        f"{refuted} of {len(claims)} claims are refuted at 99% confidence; without a "
         f"correction {naive} of {len(rows[False])}",
         as_json,
     )
-
-
-def _sampled_rows(runs: int, seed: int, *, quiet: bool) -> list[dict[str, Any]]:
-    """Return a row for each prior, level and rule of recall."""
-    from lab.check.sampled_runs import DELTAS, PRIORS, examine
-
-    cases = list(product(PRIORS, DELTAS)) if runs else []
-    return [
-        {
-            "belief": row.title,
-            "δ": row.delta,
-            "recall": row.rule,
-            "worlds": row.returns.worlds,
-            "back home": row.returns.home,
-            "fraction": row.returns.fraction,
-            "99% at least": row.returns.lower,
-            "claimed (mean)": row.kept,
-            "tiles (mean)": row.tiles,
-            "holds": row.returns.upper >= row.delta,
-        }
-        for title, delta in track(cases, "exploring", quiet=quiet)
-        for row in examine(title, delta, range(seed, seed + runs))
-    ]
 
 
 def certify(

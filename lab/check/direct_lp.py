@@ -28,10 +28,10 @@ from lab.check.soundness import BoundCase, far_bonus
 
 @dataclass(frozen=True, slots=True)
 class Directly:
-    """One plan and the answer of a direct LP to the same problem."""
+    """The comparison of one plan with a direct LP of the same problem."""
 
-    status: Status
-    referee: Status
+    status: Status  # of the plan
+    referee: Status  # of the LP
     difference: float  # of the objectives, relative to them or to the largest single reward
     shortfall: float  # largest shortfall of the plan from a level, in units of its range
     margin: float  # largest common slack of all levels by the LP, in the same units
@@ -55,10 +55,7 @@ class Directly:
 
 
 def compare_together(case: BoundCase, correction: Correction) -> Directly:
-    """Plan by column generation, and solve the same problem by an LP over two copies of states.
-
-    For a recall after a fixed number of steps, the LP has two copies per step.
-    """
+    """Plan by column generation, solve the same problem by an LP, and compare the answers."""
     criteria, recall = case.criteria, case.recall
     belief = case.belief.as_moves() or case.belief  # the form that a plan is made on
     plan = Planner(far_bonus, criteria, case.discount, correction, recall=recall).plan(belief, 0)
@@ -69,14 +66,11 @@ def compare_together(case: BoundCase, correction: Correction) -> Directly:
         if isinstance(criterion, StayInside):
             leaves |= ~criterion.mask(belief.mean())
     model = belief.mean()
-    if recall is None:
-        program = direct_lp(model, objective, floors, levels, leaves, case.discount)
-    else:
-        finals = [
-            np.zeros(model.states) if c.kind == "earn" else c.way_home + (c.kind == "stay")
-            for c in plan.criteria
-        ]
-        program = direct_lp_over(model, objective, floors, finals, levels, leaves, recall)
+    finals = [
+        np.zeros(model.states) if c.kind == "earn" else c.way_home + (c.kind == "stay")
+        for c in plan.criteria
+    ]
+    program = direct_lp(model, objective, floors, finals, levels, leaves, case.discount, recall)
     status, best = program.solve()
     size = max(abs(best), float(np.abs(objective[np.isfinite(objective)]).max()))
     solved = plan.status is Status.OPTIMAL and status is Status.OPTIMAL
@@ -95,15 +89,15 @@ def direct_floors(
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
     """Return the rewards and the levels [K] of the criteria in the LP.
 
-    Each criterion has two rewards [S, A]: for actions that stay inside the set, and for those that
-    leave it.
+    Each criterion has two rewards [S, A]: one for actions that stay inside the set, and one for
+    actions that leave it.
     """
     model, gamma, steps = belief.mean(), plan.discount, plan.steps
     corrections = corrections_of(belief, model, gamma, plan.correction)
     usable = np.isfinite(model.reward)
     floors, levels = [], []
-    for criterion, told in zip(criteria, plan.criteria, strict=True):
-        sigma, level = corrections.exploring, told.level
+    for criterion, claims in zip(criteria, plan.criteria, strict=True):
+        sigma, level = corrections.exploring, claims.level
         if steps is not None and plan.correction is not Correction.NAIVE:
             sigma = belief.correction()
         if isinstance(criterion, StayInside):
@@ -122,9 +116,9 @@ def direct_floors(
             if span == 0.0:  # every policy earns the same in every world
                 span, sigma = 1.0, np.zeros(usable.shape)
             worth = np.where(usable, (rewards - low) / span, 0.0)
-            level = (told.level * (1.0 - gamma if steps is None else 1.0 / steps) - low) / span
+            level = (claims.level * (1.0 - gamma if steps is None else 1.0 / steps) - low) / span
         else:
-            worth = np.repeat(told.way_home[:, None], model.actions, axis=1)
+            worth = np.repeat(claims.way_home[:, None], model.actions, axis=1)
         if steps is None:
             floors.append(((1.0 - gamma) * worth + gamma * sigma, (1.0 - gamma) * worth))
         else:  # the value of a recall is collected at the end
@@ -143,7 +137,7 @@ def _staying(belief: FiniteBelief, discount: float) -> FloatArray:
     stretch = (1.0 - discount) / (1.0 - discount + discount * success)
     half = -0.5 * np.tensordot(belief.weights, np.abs(success - mean) * stretch, axes=1)
     leads = first.dest != np.arange(first.states)[:, None]
-    sure = np.isin(success[:, leads], (0.0, 1.0)).all()  # of all of them: a belief declares it
+    sure = np.isin(success[:, leads], (0.0, 1.0)).all()  # every move always or never works
     sigma = np.where(sure, -(1.0 - discount) * mean * (1.0 - mean), half)
     moves: FloatArray = np.where(leads, sigma, 0.0)
     return moves
@@ -153,72 +147,45 @@ def direct_lp(
     model: Model,
     objective: FloatArray,
     floors: Sequence[tuple[FloatArray, FloatArray]],
-    levels: FloatArray,
-    leaves: BoolArray,
-    discount: float,
-) -> Program:
-    """Return the LP over occupancies of two copies of (s, a), the second after leaving a set."""
-    states, actions = objective.shape
-    rows = dense_transitions(model).reshape(-1, states)
-    left = leaves.ravel()
-    count = states * actions
-    usable = np.isfinite(objective).ravel()
-    here = np.repeat(np.eye(states), actions, axis=0)  # [S·A, S] where an action is taken
-    flow = np.zeros((2 * states, 2 * count))
-    flow[:states, :count] = (here - discount * rows * ~left[:, None]).T
-    flow[states:, :count] = -(discount * rows * left[:, None]).T
-    flow[states:, count:] = (here - discount * rows).T
-    source = np.zeros(2 * states)
-    source[0] = 1.0
-    gains = [
-        np.concatenate([np.where(left, out.ravel(), inside.ravel()), np.zeros(count)])
-        for inside, out in floors
-    ]
-    worth = np.where(usable, objective.ravel(), 0.0)
-    both = np.concatenate([usable, usable])
-    earned = np.concatenate([worth, worth])
-    return Program(earned, flow, source, np.array(gains), levels, both)
-
-
-def direct_lp_over(
-    model: Model,
-    objective: FloatArray,
-    floors: Sequence[tuple[FloatArray, FloatArray]],
     finals: Sequence[FloatArray],
     levels: FloatArray,
     leaves: BoolArray,
-    steps: int,
+    discount: float,
+    steps: int | None,
 ) -> Program:
-    """Return the LP over occupancies of (t, before or after leaving, s, a), for a fixed recall.
+    """Return the LP over occupancies of (t, before or after leaving a set, s, a).
 
-    `finals` [S] are the final values of each criterion if the explorer left no set.
+    With a recall after `steps` steps, t is the step, and `finals` [S] are the final values of each
+    criterion if the explorer left no set. With `steps` None, there is only t = 0, and the future is
+    discounted.
     """
     states, actions = objective.shape
+    stages, factor = (1, discount) if steps is None else (steps, 1.0)
     rows = dense_transitions(model).reshape(-1, states)
-    left, pairs = leaves.ravel(), states * actions
+    left, pairs = leaves.ravel()[:, None], states * actions
     usable = np.isfinite(objective).ravel()
     worth = np.where(usable, objective.ravel(), 0.0)
-    here = np.repeat(np.eye(states), actions, axis=0).T
-    count = 2 * steps * pairs
-    flow, source = np.zeros((2 * steps * states, count)), np.zeros(2 * steps * states)
+    here = np.repeat(np.eye(states), actions, axis=0).T  # [S, S·A] where an action is taken
+    count = 2 * stages * pairs
+    flow, source = np.zeros((2 * stages * states, count)), np.zeros(2 * stages * states)
     gains, source[0] = np.zeros((len(floors), count)), 1.0
-    for t in range(steps):
+    for t in range(stages):
         inside = slice(2 * t * pairs, (2 * t + 1) * pairs)
         outside = slice((2 * t + 1) * pairs, (2 * t + 2) * pairs)
         at = 2 * t * states
         flow[at : at + states, inside] = here
         flow[at + states : at + 2 * states, outside] = here
-        if t + 1 < steps:
-            then = 2 * (t + 1) * states
-            flow[then : then + states, inside] = -(rows * ~left[:, None]).T
-            flow[then + states : then + 2 * states, inside] = -(rows * left[:, None]).T
-            flow[then + states : then + 2 * states, outside] = -rows.T
+        last = steps is not None and t + 1 == steps
+        if not last:
+            then = at if steps is None else 2 * (t + 1) * states
+            flow[then : then + states, inside] -= (factor * rows * ~left).T
+            flow[then + states : then + 2 * states, inside] -= (factor * rows * left).T
+            flow[then + states : then + 2 * states, outside] -= factor * rows.T
         for k, (stays, goes) in enumerate(floors):
-            last = rows @ finals[k] if t + 1 == steps else np.zeros(pairs)
-            gains[k, inside] = np.where(left, goes.ravel(), stays.ravel() + last)
-    return Program(
-        np.tile(worth, 2 * steps), flow, source, gains, levels, np.tile(usable, 2 * steps)
-    )
+            final = rows @ finals[k] if last else np.zeros(pairs)
+            gains[k, inside] = np.where(left[:, 0], goes.ravel(), stays.ravel() + final)
+    earned, usable = np.tile(worth, 2 * stages), np.tile(usable, 2 * stages)
+    return Program(earned, flow, source, gains, levels, usable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

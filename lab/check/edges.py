@@ -84,15 +84,15 @@ FAMILIES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtremeProblem:
-    """An extreme problem, a nearby one for a warm start, and a return problem on its model."""
+    """An extreme problem, a similar problem for a warm start, and a return problem."""
 
     family: str
     number: int
     kind: Kind
     problem: ConstrainedProblem
     nearby: ConstrainedProblem
-    correction: FloatArray  # [S, A]
-    home: IntArray  # [n]
+    correction: FloatArray  # [S, A] correction of the return problem
+    home: IntArray  # [n] home of the return problem
 
 
 def draw(family: Family, number: int, seed: int = 0) -> ExtremeProblem:
@@ -183,7 +183,7 @@ def _objective(family: Family, model: Model, rng: np.random.Generator) -> FloatA
     shape = (model.states, model.actions)
     unit = float(rng.choice(family.units))
     if family.earns == "nothing":
-        worth = -float(rng.integers(0, 2)) * rng.integers(0, 2, shape)  # at best
+        worth = -float(rng.integers(0, 2)) * rng.integers(0, 2, shape)  # 0 or negative
     elif family.earns == "ties":
         worth = 1.0 * rng.integers(0, 2, shape)
     else:
@@ -202,7 +202,7 @@ def _levels(
     totals: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Return levels [K] relative to the values of a few policies."""
+    """Return levels [K] of the constraints, by `mode` relative to the values of some policies."""
     count = len(deltas)
     solver = engine(model, discount, totals)
 
@@ -225,7 +225,7 @@ def _levels(
 
 
 def _near(problem: ConstrainedProblem, rng: np.random.Generator) -> ConstrainedProblem:
-    """Change every number of a problem by about 1e-6 of its value."""
+    """Return the problem with every number changed by at most 1e-6 of its value."""
 
     def nudge(values: FloatArray) -> FloatArray:
         return values * (1.0 + 1e-6 * rng.uniform(-1.0, 1.0, values.shape))
@@ -242,22 +242,22 @@ def _near(problem: ConstrainedProblem, rng: np.random.Generator) -> ConstrainedP
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The verdicts on the answers to a problem."""
+    """The verdicts on the solutions of a problem."""
 
     edge: ExtremeProblem
-    cold: AnswerVerdict  # solved cold
-    warm: AnswerVerdict  # solved from the policies and multipliers of the problem nearby
-    way_home: AnswerVerdict
+    cold: AnswerVerdict  # on the solution without a warm start
+    warm: AnswerVerdict  # on the solution with a warm start from the similar problem
+    way_home: AnswerVerdict  # on the solution of the return problem
 
     @property
     def faults(self) -> list[tuple[str, str]]:
-        """Pairs of answer and fault."""
+        """Pairs (name of the solution, fault)."""
         answers = {"cold": self.cold, "warm": self.warm, "way home": self.way_home}
         return [(name, fault) for name, verdict in answers.items() for fault in verdict.faults]
 
 
 def examine(edge: ExtremeProblem, tolerance: float = 1e-7) -> Examination:
-    """Solve a problem without and with a warm start, and its return problem; judge all three."""
+    """Solve a problem with and without a warm start, and its return problem; return verdicts."""
     problem = edge.problem
     exact = Exact(problem.model, problem.discount, problem.totals)
     few = prod(len(choices) for choices in exact.choices) <= MAX_ENUMERATED_POLICIES
@@ -281,7 +281,7 @@ def examine(edge: ExtremeProblem, tolerance: float = 1e-7) -> Examination:
 
 
 def _attempt(solve: Callable[[], Answer]) -> Answer | AnswerVerdict:
-    """Return the answer, or a faulty verdict on any exception: a solver must return a status."""
+    """Return the answer of a solver; if it raises, return a verdict with this fault."""
     try:
         return solve()
     except Exception as error:

@@ -1,20 +1,17 @@
-"""Checks that the exported path of a run keeps the vehicle's limits on the terrain model as given.
+"""Checks that the exported path of a run keeps the vehicle's limits on the given terrain model.
 
-It shares no code with the search for ways. The line of ``path.geojson`` is followed in steps of a
-fraction of a pixel; heights come from the raster by linear interpolation. Two laws hold at every
-place of the line:
+The check shares no code with the planner. It follows the line of ``path.geojson`` in steps of a
+fraction of a pixel. Heights are interpolated linearly from the raster. At every place of the line:
 
-- **Under the wheels**: with the vehicle's middle at a place and its heading along the line, the
-  slope from rear to front and from side to side is within the limits.
+- **Under the wheels**: if the middle of the vehicle is at the place and its heading is along the
+  line, the slopes from rear to front and from side to side are within the limits.
 - **Along the path**: between two places that are a wheelbase apart along the line, also around a
-  turn, the slopes up and down are within the limits. The search for ways does not ask for this; it
-  follows where a wheelbase has at most two pixels.
+  turn, the slopes up and down are within the limits. The planner does not require this. It follows
+  from its limits if a wheelbase has at most two pixels.
+- **Obstacles**: no wheel is on an obstacle (random rocks as a raster, or random polygons) or in an
+  area to keep out of.
 
-Missing data under a wheel break both. A path that stays in one place has no slope.
-
-- **Nothing closed under a wheel**: on grounds with obstacles (random rocks as a raster, or random
-  polygons) and areas to keep out of, no wheel stands on a pixel or in a polygon of them. Shapely
-  judges the polygons.
+Missing data under a wheel break the first two rules. A path that stays in one place has no slope.
 """
 
 from __future__ import annotations
@@ -48,12 +45,12 @@ LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}  # degrees up, down and 
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """Slopes along a path in degrees, and how many of its places break a limit."""
+    """Numbers of places of a path that break a limit, and its steepest slopes in degrees."""
 
-    places: int
-    beyond: int  # under the wheels
-    along: int  # over a wheelbase along the path
-    missing: int
+    places: int  # number of checked places
+    beyond: int  # slopes under the wheels beyond a limit
+    along: int  # slopes over a wheelbase along the path beyond a limit
+    missing: int  # slopes with missing data
     closed: int  # wheels on obstacles or in areas to keep out of
     up: float
     down: float
@@ -68,7 +65,7 @@ def follow(
     wheelbase: float,
     closed: Closed | None = None,
 ) -> Driven:
-    """Return the slopes along a line [n, 2] of rows and columns in pixels, measured at centres.
+    """Check a line [n, 2] of rows and columns, where the centre of a pixel has whole numbers.
 
     ``heights`` [rows, columns] are in m, NaN for no data; ``limits`` are the steepest slopes up,
     down and aside in degrees; ``wheelbase`` and ``pixel`` are in m. ``closed`` returns the mask of
@@ -123,10 +120,11 @@ def _along(line: FloatArray, at: FloatArray, places: FloatArray) -> FloatArray:
 def close(
     elevation: Elevation, kind: str, folder: Path, rng: np.random.Generator
 ) -> tuple[dict[str, str], Closed]:
-    """Write random obstacles and areas to keep out of; return their settings and a judge.
+    """Write files of random obstacles and areas to keep out of.
 
-    The obstacles are rocks in a raster or `kind` "polygons". The judge takes points [2, m] in rows
-    and columns, measured at the centres of pixels.
+    The obstacles are rocks in a raster or, for `kind` "polygons", polygons. Return the keys of a
+    rover's configuration, and a function that returns the mask of forbidden points. It takes points
+    [2, m] in rows and columns, where the centre of a pixel has whole numbers.
     """
     (rows, columns), (a, b, c, d, e, f) = elevation.heights.shape, elevation.transform
 

@@ -51,19 +51,19 @@ SHELL = ("sh", "-c", 'trap : INT; "$@"; exit $?', "sh", sys.executable, "-m", "h
 
 
 class Try(NamedTuple):
-    """What became of one interrupted run."""
+    """The result of one interrupted run."""
 
     run: str
     phase: str
     moment: float  # fraction of the phase
     code: int  # exit code that the shell sees
-    output: str  # what the interrupted process wrote to stderr
-    steps: int  # in the log when it had stopped
+    output: str  # stderr of the interrupted process
+    steps: int  # number of steps in the log of the interrupted run
     same: bool  # whether the resumed run has the log and the files of the undisturbed one
 
     @property
     def clean(self) -> bool:
-        """Whether the process stopped as it should."""
+        """Whether the process exited with code 130 and printed no traceback."""
         return self.code == STOPPED and "Traceback" not in self.output
 
 
@@ -88,13 +88,13 @@ def interrupt(tries: int, seed: int) -> Iterator[Try]:
             command = [*COMMANDS[name], "--steps", str(STEPS), "--seed", "1", "--out"]
             if name not in undisturbed:
                 for once in range(2):  # the first may compile
-                    whole = Path(folder) / f"{number} {once}"
-                    undisturbed[name] = _undisturbed(command, whole)
+                    undisturbed[name] = _undisturbed(command, Path(folder) / f"{number} {once}")
             phase, code, again = PHASES[number % len(PHASES)], 0, 0
             while code == 0 and again < REPEATS:
                 again += 1
                 moment, out = float(rng.random()), Path(folder) / f"{number}.{again}"
-                code, output = _struck([*command, str(out)], out, phase, moment, undisturbed[name])
+                whole = undisturbed[name]
+                code, output = _interrupted([*command, str(out)], out, phase, moment, whole)
             left = _lines(out)
             resume = ["runs", "resume", str(out)] if out.exists() else [*command, str(out)]
             _start(*resume).communicate()
@@ -103,10 +103,10 @@ def interrupt(tries: int, seed: int) -> Iterator[Try]:
             yield Try(name, phase, moment, code, output, left, same)
 
 
-def _struck(
+def _interrupted(
     command: list[str], out: Path, phase: str, moment: float, whole: Undisturbed
 ) -> tuple[int, str]:
-    """Start a run and press Ctrl-C in a phase; return the exit code and the errors printed."""
+    """Start a run and interrupt it in a phase; return the exit code and the text of stderr."""
     with TemporaryDirectory() as cache:
         more = {"NUMBA_CACHE_DIR": cache} if phase == "compiling" else {}
         process, last = _start(*command, **more), whole.log.count(b"\n")
@@ -127,7 +127,7 @@ def _struck(
 
 
 def _undisturbed(command: list[str], out: Path) -> Undisturbed:
-    """Start a run, wait for its end, and return it with its times."""
+    """Run a command to its end; return its log, the names of its files, and its times."""
     begin, process = time.monotonic(), _start(*command, str(out))
     _wait(process, lambda: _lines(out) > 0)
     first = last = time.monotonic()
@@ -144,19 +144,23 @@ def _undisturbed(command: list[str], out: Path) -> Undisturbed:
 
 
 def _files(out: Path) -> set[str]:
+    """Return the names of the files in a run's folder."""
     return {path.name for path in out.iterdir()} if out.exists() else set()
 
 
 def _lines(out: Path) -> int:
+    """Return the number of steps in the log of a run."""
     return (out / LOG).read_bytes().count(b"\n") if (out / LOG).exists() else 0
 
 
 def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
+    """Wait until `ready()` is true or the process has ended."""
     while process.poll() is None and not ready():
         time.sleep(0.002)
 
 
 def _start(*command: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a command of homeward from a shell, with additional environment variables."""
     pipe: Any = subprocess.PIPE
     return subprocess.Popen(
         [*SHELL, *command],

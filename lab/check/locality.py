@@ -1,9 +1,9 @@
-"""Checks that runs do not depend on what a step keeps for the next one.
+"""Checks that runs do not depend on data that a step caches for the next step.
 
-A run keeps arrays of beliefs, ways home and bounds from step to step, and repairs them. The same
-run is repeated with everything computed from scratch at each step: every belief is rebuilt from its
+A run caches arrays of beliefs, ways home and bounds, and repairs them at each step. The same run is
+repeated with everything computed from scratch at each step: every belief is rebuilt from its
 heights and attempts, and every decision is made by a new search. Both runs must be equal, bit by
-bit: the states, actions, proposals, accounts and what the plans show.
+bit: the states, actions, proposals, accounts, texts and arrays of the plans.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:
 
 
 def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the number of steps of a run, and the first step at which the repetition differs."""
+    """Return a row: the steps of a run, and the first step that differs from scratch, or None."""
     kept, anew = (trace(cell, seed, from_nothing=choice) for choice in (False, True))
     steps, differs = 0, None
     for steps, (mine, other) in enumerate(zip(kept, anew, strict=True), start=1):
@@ -56,7 +56,7 @@ def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def trace(cell: dict[str, Any], seed: int, *, from_nothing: bool) -> Iterator[tuple[Any, ...]]:
-    """Yield what is compared of each step; the last one has the end of the run."""
+    """Yield the values of each step that are compared; the last values are the end of the run."""
     setup = setup_of(cell, seed)
     explorer = cast("Explorer", setup.explorer())
     while explorer.end is None and explorer.steps < setup.limit:

@@ -39,13 +39,14 @@ from homeward.paper.toytext import KNOWN_TO_SLIP, SURE_FOOTED
 from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import checked
 from homeward.runs.kind import Setup
+from homeward.studies.table import grouped
 
 WINDOW = 200  # maximum number of consecutive steps without news
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
 RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)  # ranges of the sensor, in cells
-SHORT = 1.5  # sensor range in cells at which moves often fail; it gets more worlds
-SIDE = 12  # cells along each side of terrain, which `LIMIT` steps can explore; grids have twice
+SHORT = 1.5  # sensors up to this range in cells get more worlds, because moves often fail
+SIDE = 12  # cells along each side of terrain; `LIMIT` steps can explore it; grids have 2·SIDE
 LIMIT = 1500  # maximum number of steps of a run
 CELL_METRES = 20.0  # side in m of the cells for which the defaults were chosen
 GRIDS = {"grid, walls .2": 0.2, "grid, walls .4": 0.4}
@@ -143,8 +144,9 @@ def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
     """Run an explorer and return its counts; the module docstring defines news and failed moves.
 
     ``learned`` is the gain of all observations, in the unit of the bonus. ``longest`` is the
-    maximum number of consecutive steps without news, and ``last`` their number at the end. ``home``
-    says whether the explorer can return home from its last state in the true world.
+    largest number of consecutive steps without news, and ``last`` is the number of steps since the
+    last news at the end. ``home`` is whether the explorer can return home from its last state in
+    the true world.
     """
     assert explorer.guide.search is not None
     floor = explorer.guide.search.task.floor
@@ -201,11 +203,12 @@ def summarise(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     before, ``stranded`` can't return home, and ``broken`` break a rule.
     """
     everything = list(runs)
-    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
-    for run in everything:
-        ground = run["ground"]
-        name = ground if ground in (MARS, *GRIDS, *TOYS) else Path(ground).stem
-        groups.setdefault((name, run["sensor"]), []).append(run)
+    known = (MARS, *GRIDS, *TOYS)
+    named = [
+        run if run["ground"] in known else {**run, "ground": Path(run["ground"]).stem}
+        for run in everything
+    ]
+    groups = grouped(named, ("ground", "sensor"))
     found = []
     for (ground, sensor), group in [*groups.items(), (("all", None), everything)]:
         limited = [run for run in group if run["end"] == End.STEPS.name]

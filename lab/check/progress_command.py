@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
-from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,6 @@ from homeward.cli.study import complete_study
 from lab.report import conclude
 
 TASK = "lab.check.progress:explore"
-OLD_TASK = "homeward.studies.progress:explore"  # former name of the task, in older study files
 
 
 def progress(
@@ -66,7 +63,6 @@ def progress(
     size = [] if usual else [f"{'all' if runs is None else runs}x{steps}x{side}"]
     name = "-".join(["progress", *(Path(path).stem for path in files), *size])
     file = study or Path(f"{name}.sqlite")
-    _rename_task(file)
     found = [
         {"sensor": None, "noise": None, **row}
         for row in complete_study(file, definition, table, workers, scheduler, as_json=as_json)
@@ -98,15 +94,6 @@ def progress(
         f"{len(broken)} of {len(found)} runs break a rule; the runs are in {file}",
         as_json,
     )
-
-
-def _rename_task(file: Path) -> None:
-    """Replace the former name of the task in a study file; do not change other files."""
-    if file.is_file():
-        with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as base, base:
-            base.execute(
-                "UPDATE study SET definition = replace(definition, ?, ?)", (OLD_TASK, TASK)
-            )
 
 
 def _shown(total: dict[str, Any]) -> dict[str, Any]:

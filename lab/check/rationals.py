@@ -43,10 +43,11 @@ def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
 
 
 class Exact:
-    """A model with a discount in (0, 1] and rewards `totals` [K, S, A], in integers.
+    """A model with a discount γ in (0, 1] and rewards `totals` [K, S, A], scaled to integers.
 
-    The rows are those of I − γP. If rounding makes a row sum to more than 1, staying becomes less
-    likely, as in the solvers. With `stop` [S], stopping with that value is one more action.
+    `rows` are the rows of I − γP. If rounding makes a row of P sum to more than 1, the probability
+    of staying is reduced, as in the solvers. If `stop` [S] is given, there is one more action: it
+    ends the process with this value.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Exact:
 
 
 def _outcomes(model: Model, s: int, a: int) -> dict[int, Fraction]:
-    """Return the exact probabilities of the next state, including staying."""
+    """Return the exact probability of each next state, including the current state."""
     if isinstance(model, Moves):
         t, chance = int(model.dest[s, a]), Fraction(float(model.success[s, a]))
         return {s: Fraction(1)} if t == s else {s: 1 - chance, t: chance}

@@ -39,7 +39,7 @@ LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)  # largest shortfall that stil
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """The verdict on an answer."""
+    """The verdict on the answer of a solver."""
 
     status: Status | None  # None if the solver raised
     referee: Referee
@@ -72,13 +72,16 @@ def enumerate_exactly(problem: ConstrainedProblem, exact: Exact) -> Truth:
 
 
 def ask_lp(problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]) -> Truth | None:
-    """Solve a problem by the occupancy LP, and evaluate the given policies."""
-    lp = occupancy_lp(problem)
+    """Return the answer of the occupancy LP, with the exact `values` of the policies to judge.
+
+    Return None if the LP is neither solved nor infeasible.
+    """
+    lp, sizes = occupancy_lp(problem), _sizes(problem, values)
     if lp.status is Status.OPTIMAL:
         best = Fraction(lp.objective)
-        return Truth("lp", values, *_sizes(problem, values), Fraction(0), best, best)
+        return Truth("lp", values, *sizes, Fraction(0), best, best)
     if lp.status is Status.INFEASIBLE:
-        return Truth("lp", values, *_sizes(problem, values), Fraction(lp.shortfall), None, None)
+        return Truth("lp", values, *sizes, Fraction(lp.shortfall), None, None)
     return None
 
 
@@ -88,7 +91,7 @@ def prove(
     exact: Exact,
     values: dict[tuple[int, ...], Values],
 ) -> Truth:
-    """Bound the optimum, or the least shortfall, by the multipliers of an answer."""
+    """Return bounds on the optimum, or on the least shortfall, by the multipliers of an answer."""
     infeasible = found.status is Status.INFEASIBLE
     multipliers = found.multipliers
     if infeasible and (largest := multipliers.max()) > 0.0:  # a unit of shortfall costs one
@@ -228,7 +231,11 @@ def judge_by_any(
     truth: Truth | None,
     tolerance: float,
 ) -> AnswerVerdict:
-    """Judge by enumeration if possible; otherwise by the LP or, if the LP differs, by a proof."""
+    """Return the verdict on an answer.
+
+    It is judged by `truth`, an enumeration, if given; otherwise by the LP or, if the answer differs
+    from the LP, by a proof.
+    """
     if truth is not None:
         return judge(problem, found, truth, tolerance)
     values = {tuple(policy): exact.evaluate(policy) for policy in found.policies.tolist()}

@@ -1,10 +1,11 @@
 """Checks the safety level of whole runs, over every history of small random correlated beliefs.
 
 A belief here is a few explicit worlds. Decisions depend only on observations, so all histories form
-a tree: each node has one decision, and a branch for every outcome that some world allows. With the
+a tree. Each node has one decision, and a branch for every outcome that some world allows. With the
 exact probability of each history in each world, backward induction finds the worst recall rule: at
-each node it recalls or goes on, whichever is worse. The return policy of the run must then reach
-home with probability at least δ. This probability plus the risk spent must be at least 1.
+each node, the run is recalled or goes on, whichever is worse. The return policy of the run must
+then reach home with probability at least δ. This probability plus the expected risk spent must be
+at least 1.
 
 The check does not use evaluations of the planner: `certificates.policy_values` evaluates return
 policies in every world.
@@ -41,7 +42,10 @@ RAREST = 2e-2  # probability below which a history is recalled instead of follow
 def exact_return_within(
     transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
 ) -> FloatArray:
-    """Return Pr(home) [S] when policies[k] [S] is followed with k + 1 steps left."""
+    """Return the probability [S] of reaching `home` within as many steps as there are policies.
+
+    ``policies[k]`` [S] is followed when k + 1 steps are left.
+    """
     states = np.arange(transitions.shape[0])
     value = np.zeros(len(states))
     value[home] = 1.0
@@ -160,9 +164,10 @@ class _Tree:
     def _adaptive(
         self, account: Account, possible: BoolArray, world: FloatArray, homes: IntArray
     ) -> FloatArray:
-        """Return the probability [S] that a way home works in one world; it may adapt.
+        """Return the probability [S] that an account's way home works in one world.
 
-        The states of the process that is evaluated are pairs of a set of worlds and a state.
+        The way home may depend on the set of worlds that the observations still allow. So the
+        evaluated process has pairs (set of worlds, state) as its states.
         """
         states = len(account.way)
         if not account.policies:
@@ -190,7 +195,7 @@ class _Tree:
 
 
 def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:
-    """Return a bonus function: `worth` [S, A] for untried actions; some actions have 0."""
+    """Return a bonus: `worth` [S, A] for untried actions, except for half of the actions."""
     paid = np.where(rng.random(worth.shape) < 0.5, worth, 0.0)
     return lambda belief: np.where(belief.counts == 0, paid, 0.0)
 
@@ -198,7 +203,7 @@ def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:
 def _home(
     kind: Kind, states: int, start: int, rng: np.random.Generator, delta: float | None
 ) -> Criterion:
-    """Draw a home and its level."""
+    """Draw a return criterion: its home and its level, or the level `delta` if given."""
     level = float(rng.choice(DELTAS)) if delta is None else delta
     home: Home = start
     if rng.random() < 0.4:

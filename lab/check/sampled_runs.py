@@ -1,17 +1,16 @@
 """Checks the level of whole runs with sampled certificates, in worlds drawn from the belief.
 
-A world is drawn from a Dirichlet prior, and a run explores it. It is recalled at its end, or by a
-rule that looks only at what was seen: as soon as the way home works with less than δ on the mean
-model. The held return policy is then evaluated in the world itself, and a random number decides
-whether it comes home. The fraction must not be below δ, over the worlds and all draws of the runs.
+A world is drawn from a Dirichlet prior, and a run explores it. The run is recalled at its end, or
+as soon as its way home works with probability less than δ on the mean model. Then its return policy
+is evaluated in the drawn world, and a random number decides whether it comes home. The fraction of
+returns over all worlds must not be below δ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,34 +37,15 @@ RULES = ("end", "doubtful")
 
 
 class SampledRun(NamedTuple):
-    """What became of one run."""
+    """The result of one run."""
 
-    home: tuple[bool, bool]  # whether it came home when recalled by each of `RULES`
-    tiles: int
-    kept: float  # probability that the run claims
-
-
-class RuleRow(NamedTuple):
-    """Runs in many worlds, recalled by one rule."""
-
-    title: str
-    delta: float
-    rule: str
-    returns: RecallCount
-    tiles: float
-    kept: float
-
-
-@dataclass(frozen=True, slots=True)
-class RecallCount(ReturnCount):
-    """Number of runs that came home."""
-
-    home: int
-    worlds: int
+    home: tuple[bool, ...]  # whether it came home when recalled by each of `RULES`
+    tiles: int  # number of tiles visited
+    kept: float  # probability of coming home that the run claims
 
 
 def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
-    """Explore a drawn world, and recall the run by each rule."""
+    """Explore a drawn world, recall the run by each of `RULES`, and return its result."""
     rng = np.random.default_rng(seed)
     belief = tile_belief(POND, prior)
     truth = belief.sample(rng)
@@ -77,6 +57,7 @@ def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
     values: dict[str, float] = {}
 
     def value() -> float:
+        """Return the probability that the held return policy comes home in the drawn world."""
         if world.ended:
             return 0.0
         return float(exact_return(rows, explorer.held.accounts[0].way, home)[world.state])
@@ -88,23 +69,29 @@ def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
             values["doubtful"] = value()
     values["end"] = value()
     values.setdefault("doubtful", values["end"])
-    came = tuple(bool(rng.random() < values[rule]) for rule in RULES)
+    home_by_rule = tuple(bool(rng.random() < values[rule]) for rule in RULES)
     assert isinstance(explorer.belief, DirichletBelief)
-    return SampledRun((came[0], came[1]), int(explorer.belief.visited.sum()), explorer.held.kept)
+    return SampledRun(home_by_rule, int(explorer.belief.visited.sum()), explorer.held.kept)
 
 
-def examine(title: str, delta: float, seeds: Iterable[int]) -> list[RuleRow]:
-    """Return a row for each rule of recall."""
+def examine(title: str, delta: float, seeds: Iterable[int]) -> list[dict[str, Any]]:
+    """Return a table row for each of `RULES`: runs with the prior `title`, one per seed."""
     runs = [follow(PRIORS[title], delta, seed) for seed in seeds]
-    tiles, kept = fmean(run.tiles for run in runs), fmean(run.kept for run in runs)
-    return [
-        RuleRow(
-            title,
-            delta,
-            rule,
-            RecallCount(sum(run.home[k] for run in runs), len(runs)),
-            tiles,
-            kept,
+    rows = []
+    for k, rule in enumerate(RULES):
+        count = ReturnCount(sum(run.home[k] for run in runs), len(runs))
+        rows.append(
+            {
+                "belief": title,
+                "δ": delta,
+                "recall": rule,
+                "worlds": count.worlds,
+                "back home": count.home,
+                "fraction": count.fraction,
+                "99% at least": count.lower,
+                "claimed (mean)": fmean(run.kept for run in runs),
+                "tiles (mean)": fmean(run.tiles for run in runs),
+                "holds": count.upper >= delta,
+            }
         )
-        for k, rule in enumerate(RULES)
-    ]
+    return rows

@@ -93,7 +93,10 @@ def examine(
     home: int = 0,
     tamper: Callable[[Corrections, FiniteBelief], Corrections] | None = None,
 ) -> Soundness:
-    """Compare bounds with exact values; `tamper` may replace a correction by a wrong one."""
+    """Compare bounds with exact values, and return the largest excess of bounds.
+
+    `tamper`, if given, replaces the corrections by wrong ones.
+    """
     model = belief.mean()
     corrections = corrections_of(belief, model, discount, correction)
     if tamper is not None:
@@ -140,14 +143,14 @@ class CriteriaSoundness:
 
     any_way: float  # of random deterministic outbound policies, for every criterion
     planned: float  # of the planner's mixture, and of its policies that start with the action
-    status: Status
+    status: Status  # of the plan
     looseness: float  # maximum of exact − bound of the planner's mixture
 
 
 def random_criteria(
     asked: Sequence[str], belief: FiniteBelief, span: float, rng: np.random.Generator
 ) -> list[Criterion]:
-    """Draw a criterion of each requested kind; rewards are earned over `span` steps."""
+    """Draw a criterion of each kind in `asked`; rewards are earned over `span` steps."""
     shape = belief.counts.shape
     found: list[Criterion] = []
     for kind in asked:
@@ -169,7 +172,7 @@ def random_criteria(
 
 
 def paid(belief: FiniteBelief, rng: np.random.Generator) -> FiniteBelief:
-    """Return the belief with random rewards of either sign, different in every world."""
+    """Return the belief with random rewards, positive or negative, that differ between worlds."""
     low = float(rng.choice([-1.0, -1.0, 0.5]))
     worlds = [
         replace(world, reward=world.reward + rng.uniform(low, 2.0, world.reward.shape))

@@ -22,9 +22,11 @@ from typing import Literal
 
 import numpy as np
 
+from homeward.arrays import BoolArray, IntArray
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
+from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
@@ -59,10 +61,11 @@ class Trial:
 
 
 def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
-    """Return random plan `number`; it determines belief, criteria and kind of recall.
+    """Draw a plan; `number` determines its kind of belief, its criteria and its kind of recall.
 
-    Of six consecutive plans, three have few states, one has more, and two have other beliefs. The
-    criteria cycle through all kinds, pairs and triples. The kinds of recall alternate.
+    Of six consecutive numbers, three give a few small worlds, one gives larger worlds, one gives
+    Dirichlet rows, and one gives heights. The criteria cycle through all kinds, pairs and
+    triples. The kinds of recall alternate.
     """
     asked, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
     turn = number % 6
@@ -120,13 +123,16 @@ def _planned(
     recall: int | None,
     state: int,
 ) -> StoredPlan:
-    """Plan with a bonus for being far from state 0."""
+    """Return the stored plan of a planner with a bonus for being far from state 0."""
     planner = Planner(far_bonus, criteria, discount, correction, recall=recall)
     return StoredPlan.of(planner.plan(belief, state), belief, planner)
 
 
 def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
-    """Forge a plan, which may raise as it does when read; None without an entry to forge."""
+    """Return the plan with a forged entry; None if it has no entry to forge.
+
+    Raise `InvalidProblemError` if the forged plan is inconsistent.
+    """
     if tamper in ("bound", "action", "table", "status"):
         forge = {"bound": _raised, "action": _renamed, "table": _tabled, "status": _denied}
         return forge[tamper](stored, rng)
@@ -147,7 +153,7 @@ def is_untrue(stored: StoredPlan) -> bool:
 
 
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise a bound of the plan or of its chosen action; None if no bound can be raised."""
+    """Return the plan with a higher bound of the plan or of its action; None if all are near 1."""
     criteria = stored.plan.criteria
     room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
@@ -157,12 +163,11 @@ def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     raised = replace(criteria[k], bound=criteria[k].bound + more)
     if rng.random() < 0.5:
         raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
-    changed = (*criteria[:k], raised, *criteria[k + 1 :])
-    return replace(stored, plan=replace(stored.plan, criteria=changed))
+    return _with_criterion(stored, k, raised)
 
 
 def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Replace the action by another available one."""
+    """Return the plan with another available action; None if there is no other."""
     plan = stored.plan
     usable = np.flatnonzero(np.isfinite(stored.belief.mean().reward[plan.state]))
     others = usable[usable != plan.action]
@@ -172,7 +177,7 @@ def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
 
 
 def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise a bound of an available action in the table of actions."""
+    """Return the plan with a higher bound in its table of actions; None if all are near 1."""
     plan, rows = stored.plan, list(stored.plan.evidence)
     room = [
         (row.action, k)
@@ -190,7 +195,7 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
 
 
 def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
-    """Call the levels of a plan infeasible although it meets them, also in its action table."""
+    """Return the plan with the status infeasible; None unless it is optimal."""
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return None
@@ -210,46 +215,53 @@ def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
     return replace(stored, plan=denied)
 
 
+def _one_entry_changed(
+    policies: IntArray, usable: BoolArray, rng: np.random.Generator, *more: int
+) -> Iterator[IntArray]:
+    """Yield policies with one other action, a `usable` [S, A] one or one of `more`.
+
+    A random sample of entries is changed; the last axis of `policies` is the state.
+    """
+    for place in rng.permutation(policies.size)[:MAX_CHANGES]:
+        at = np.unravel_index(int(place), policies.shape)
+        for action in (*more, *np.flatnonzero(usable[at[-1]])):
+            if action != policies[at]:
+                changed = policies.copy()
+                changed[at] = action
+                yield changed
+
+
 def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
     """Yield plans with one changed entry of an outbound policy, for a sample of entries."""
-    plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
-    for place in rng.permutation(plan.outbound.size)[:MAX_CHANGES]:
-        at = np.unravel_index(int(place), plan.outbound.shape)
-        for action in np.flatnonzero(usable[at[-1]]):
-            if action != plan.outbound[at]:
-                policies = plan.outbound.copy()
-                policies[at] = action
-                yield replace(stored, plan=replace(plan, outbound=policies))
+    usable = np.isfinite(stored.belief.mean().reward)
+    for policies in _one_entry_changed(stored.plan.outbound, usable, rng):
+        yield replace(stored, plan=replace(stored.plan, outbound=policies))
 
 
 def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
     """Yield plans with one changed entry of a return policy, for a sample of entries."""
-    plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
-    for k, criterion in enumerate(plan.criteria):
+    usable = np.isfinite(stored.belief.mean().reward)
+    for k, criterion in enumerate(stored.plan.criteria):
         if criterion.kind != "return":
             continue
         layers = criterion.return_layers
         ways = criterion.return_policy[None] if layers is None else layers
-        for place in rng.permutation(ways.size)[:MAX_CHANGES]:
-            at = np.unravel_index(int(place), ways.shape)
-            for action in (-1, *np.flatnonzero(usable[at[-1]])):
-                if action == ways[at]:
-                    continue
-                other = ways.copy()
-                other[at] = action
-                changed = replace(
-                    criterion,
-                    return_policy=other[-1],
-                    return_layers=None if layers is None else other,
-                )
-                criteria = (*plan.criteria[:k], changed, *plan.criteria[k + 1 :])
-                yield replace(stored, plan=replace(plan, criteria=criteria))
+        for other in _one_entry_changed(ways, usable, rng, -1):
+            kept = None if layers is None else other
+            changed = replace(criterion, return_policy=other[-1], return_layers=kept)
+            yield _with_criterion(stored, k, changed)
+
+
+def _with_criterion(stored: StoredPlan, k: int, claims: CriterionClaims) -> StoredPlan:
+    """Return the plan with other claims about criterion `k`."""
+    criteria = (*stored.plan.criteria[:k], claims, *stored.plan.criteria[k + 1 :])
+    return replace(stored, plan=replace(stored.plan, criteria=criteria))
 
 
 def examine(
     stored: StoredPlan, tamper: Tamper | None, episodes: int, confidence: float, seed: int
 ) -> Trial:
-    """Certify a plan, and return the methods that refuted it."""
+    """Certify a plan, forged by `tamper` if not None, and return the result."""
     found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
     methods = {method for verdict in found.verdicts for method in verdict.refuted_by}
     off = [  # by more than the interval
@@ -274,7 +286,10 @@ def examine(
 def try_plans(
     plans: int, forged: int, episodes: int, confidence: float, seed: int
 ) -> Iterator[Trial]:
-    """Yield the trials of sound plans, then of forged plans; kinds of forgery alternate."""
+    """Yield the trials of `plans` unchanged plans, then of `forged` plans.
+
+    The kinds of forgery alternate.
+    """
     rng = np.random.default_rng(seed)
     for number in range(plans):
         yield examine(random_plan(number, rng), None, episodes, confidence, seed)

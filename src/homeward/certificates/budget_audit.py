@@ -248,7 +248,7 @@ class _Account:
 
 
 def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks, belief: Any) -> float:
-    """Return a bound on the probability that some edge of `after` but not of `before` fails."""
+    """Return a bound on the probability that a new edge, in `after` only, never works."""
     new = np.where(after == before, -1, after)
     risk = _risk(new, edges)
     if risk <= 0.0:

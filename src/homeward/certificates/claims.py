@@ -67,7 +67,7 @@ class CriterionClaims:
     return_layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
     return_since: IntArray | None = None  # [L] least number of steps left for each policy
     evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
-    corrected: float = np.nan  # the bound by the correction, which chose the plan; NaN: `bound`
+    corrected: float = np.nan  # bound by the correction, for the choice of a plan; NaN: `bound`
     kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class CriterionClaims:
         return self.return_policy[None] if unlimited else np.asarray(self.return_layers)
 
     def stages(self) -> Iterator[tuple[IntArray, int]]:
-        """Yield each policy [S] of a limited return with its number of steps, from the last on."""
+        """Yield (policy [S], number of steps) of a limited return, in order of the steps left."""
         assert self.within is not None
         assert self.return_since is not None
         changes = [h for h in self.return_since[1:].tolist() if 1 < h <= self.within]

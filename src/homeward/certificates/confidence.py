@@ -7,6 +7,7 @@ limits by bisection, which is slower and less precise for small `doubt`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from scipy.special import betainccinv, betaincinv
 
@@ -21,10 +22,10 @@ def lower_limit(hits: int, trials: int, doubt: float) -> float:
     return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
 
 
+@dataclass(frozen=True, slots=True)
 class ReturnCount:
-    """Base class of counts of returns; `lower` and `upper` have 99 % one-sided confidence."""
+    """A count of returns; its limits `lower` and `upper` have 99 % one-sided confidence."""
 
-    __slots__ = ()
     home: int  # number of worlds in which the explorer came home
     worlds: int  # number of all worlds
 

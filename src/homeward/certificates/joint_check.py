@@ -262,10 +262,10 @@ def path_total(
     discount: float,
     exits: BoolArray | None,
 ) -> float:
-    """Return a lower bound on E[`worth` [S, A] of the action at the recall; 0 if not home].
+    """Return a lower bound on the expected worth at the recall under `policy` [S] from `state`.
 
-    The explorer follows `policy` [S] from `state`. Only a return criterion requires the way home.
-    An action in `exits` [S, A] ends the sum.
+    It is `worth` [S, A] of the action at the recall if all moves so far work, else 0. For a return
+    criterion, all moves of the way home must work too. An action in `exits` [S, A] ends the sum.
     """
     model, risk = belief.mean(), belief.blocked_probability()
     path: list[int] = []

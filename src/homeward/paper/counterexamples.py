@@ -1,21 +1,22 @@
 """The paper's three counterexamples (section 3.3), each against one weaker definition of safety.
 
-A story is a small belief on which a weaker definition accepts a policy that ours refuses. States
-and actions have the paper's letters. The policy starts at home, and the recall has probability
-1 − γ at each step. Each policy has these numbers:
+A story is a small belief on which a weaker definition accepts a policy that our definition refuses.
+States and actions have the paper's letters. The policy starts at home, and the recall has
+probability 1 − γ at each step. Each policy has these numbers:
 
-- *naive* is the number by the refuted definition. "Known odds": for each state-action that the
-  policy uses, the probability of getting home after taking it once; the least of these. "Which way
-  back": the mean over worlds of the best outbound and return policy for that world alone. "The
-  average loop": the exact value on the mean model.
+- *naive* is the probability of getting home by the weaker definition. In "Known odds", it is the
+  least probability of getting home after one use of a state-action of the policy. In "Which way
+  back", it is the mean over worlds of the value of the best outbound and return policy for that
+  world alone. In "The average loop", it is the exact value on the mean model.
 - *exact* is the number by the paper's definition: the mean probability of getting home under the
   best deterministic return policy, which is the same in every world.
 - *bounds* are the planner's lower bounds with the general correction and, if the worlds are
   move-or-stay, with the moves correction. They never exceed the exact value.
 
-The paper says that the naive condition holds in the second story. With a geometric recall and one
-outbound policy for both worlds, it holds in only one world: the closed road from B has no way back.
-It holds for a recall in B, and if each world has its own pair of policies; the latter is computed.
+The paper says that the weaker definition accepts the policy of the second story. With a geometric
+recall and one outbound policy for both worlds, it does so in only one world: the end of the closed
+road has no way back. It accepts the policy for a recall in B, and if each world has its own pair of
+policies. The latter is computed here.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DISCOUNTS = (0.99, 0.999)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """A belief and the definition of safety that it refutes."""
+    """A belief and the weaker definition of safety that it refutes."""
 
     title: str
     belief: FiniteBelief
@@ -166,7 +167,7 @@ class Row:
 
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
-    """Return one row per story, γ and named set of policies; each number is the set's largest."""
+    """Return one row per story, γ and set of policies; each number is the largest in the set."""
     judges = (judged_singly, judged_by_world, judged_on_mean)
     cases: tuple[tuple[tuple[str, dict[str, str], str], ...], ...] = (
         (
@@ -211,7 +212,10 @@ def taking(story: Story, choices: Mapping[str, str]) -> list[IntArray]:
 
 
 def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the mean probability of getting home of the best policy, with one way back for all."""
+    """Return the largest mean probability of getting home, over `ways` and all return policies.
+
+    The same return policy is used in all worlds.
+    """
     worlds = [dense_transitions(world) for world in belief.worlds]
 
     def came_home(way: IntArray, back: IntArray) -> float:
@@ -234,7 +238,7 @@ def bound_value(belief: FiniteBelief, way: IntArray, discount: float, kind: Corr
 
 
 def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the least probability of returning after one use of any state-action of the policy."""
+    """Return the least probability of returning after one use of a state-action of the policy."""
     (world,), (way,) = belief.worlds, ways
     home, transitions = way_home(world), dense_transitions(world)
     reached, ahead, least = {0}, [0], 1.0
@@ -255,7 +259,7 @@ def judged_by_world(belief: FiniteBelief, ways: Sequence[IntArray], discount: fl
 
 
 def judged_on_mean(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the exact value of a policy as if the mean model were the world."""
+    """Return the exact value of the best of `ways` if the mean model were the world."""
     return exact_value(FiniteBelief([belief.mean()]), ways, discount)
 
 

@@ -28,7 +28,7 @@ from homeward.studies.work import play
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}  # number of worlds of each size in the paper
 WALLS = (0.2, 0.4, 0.6)
 EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")  # the paper's explorers
-CORRECTION = {"safe": "general", "rate": "moves"}  # of the explorers with a level, as in the paper
+CORRECTION = {"safe": "general", "rate": "moves"}  # correction of each explorer with a level
 LEVELS = (1.0, 0.95, 0.9, 0.8)
 VARIANTS = (("safe", "general"), ("safe", "moves"), ("rate", "moves"))
 """Explorers and corrections that run at all `LEVELS`."""
@@ -111,7 +111,10 @@ def papers(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def claims(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each size and walls the medians of the explorers, and whether the claims hold."""
+    """Return a row for each size and fraction of walls: medians, and whether the claims hold.
+
+    The medians are the fractions seen by each explorer. The claims are the paper's rankings.
+    """
     found = []
     for (size, walls), group in grouped(papers(cells), ("size", "walls")).items():
         median = {c["explorer"]: c["median"] for c in group}

@@ -1,8 +1,8 @@
 """Small examples of each criterion, whose solutions can be derived by hand.
 
-The recall comes with probability ½ before every step (γ = ½), or at a fixed step. A case has the
-exact values of a few policies, and the planner's solution. ``docs/criteria.md`` derives the
-numbers, and the tests compare them.
+The recall comes with probability ½ before every step (γ = ½), or at a fixed step. Each case has the
+exact values of a few policies, and the planner's solution. ``docs/criteria.md`` derives these
+numbers, and tests compare them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WORK = ("work", "go")
 
 
 def ridge() -> FiniteBelief:
-    """Return a camp and a ridge: the way up always works, the way down in one of two worlds."""
+    """Return a belief with a ridge: the way up always works, the way down in one of two worlds."""
     dest = np.array([[0, 1], [1, 0]])
     downs = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
     return FiniteBelief(
@@ -41,7 +41,7 @@ def ridge() -> FiniteBelief:
 
 
 def hut() -> FiniteBelief:
-    """Return a hut: home is one uncertain move away, or two sure moves by the pass."""
+    """Return a belief with a hut: home is one uncertain move away, or two certain moves."""
     dest = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]])
     doubtful = np.ones((3, 3))
     doubtful[1, 1] = 0.0
@@ -53,7 +53,7 @@ def hut() -> FiniteBelief:
 
 
 def crater(actions: tuple[str, str] = GO) -> FiniteBelief:
-    """Return a camp and a crater without a way back."""
+    """Return a belief with a camp and a crater; the crater has no way back."""
     dest, names = np.array([[0, 1], [1, 1]]), ("camp", "crater")
     return FiniteBelief([Moves(dest, np.ones((2, 2)), state_names=names, action_names=actions)])
 
@@ -129,7 +129,7 @@ def repeat_policy(steps: int, policy: IntArray) -> IntArray:
 
 
 def stories() -> tuple[CriterionExample, ...]:
-    """Return all stories."""
+    """Return the example of each criterion."""
     home, work = "probability of returning after the recall", crater(WORK)
     return (
         CriterionExample(
@@ -206,6 +206,7 @@ def stories() -> tuple[CriterionExample, ...]:
 
 
 def _in_time(steps: int, side: Side) -> Case:
+    """Return the case of a return within a number of steps."""
     policies: Policies = {
         "never go": (np.array([0, 0, 0]), "right"),
         "go and stay": (np.array([1, 0, 0]), side),
@@ -215,6 +216,7 @@ def _in_time(steps: int, side: Side) -> Case:
 
 
 def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:
+    """Return the case of a recall after a fixed number of steps, with one criterion."""
     policies: Policies = {
         "never go": (repeat_policy(steps, STAY), "right"),
         "go at once": (repeat_policy(steps, LEAVE), "above"),
@@ -224,13 +226,13 @@ def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:
 
 
 def rows() -> list[dict[str, object]]:
-    """Return the rows of a table with all numbers of the stories."""
-    found: list[dict[str, object]] = []
-    for told, case in ((story, case) for story in stories() for case in story.cases):
+    """Return the rows of a table with all numbers of the examples."""
+    table: list[dict[str, object]] = []
+    for story, case in ((each, case) for each in stories() for case in each.cases):
         plan = case.plan()
         best = "conflict" if plan.conflict else f"{plan.exploration_value:.6g}"
         for name, (worth, *kept) in case.values().items():
-            row = {"story": told.title, "case": case.title, "policy": name}
+            row = {"story": story.title, "case": case.title, "policy": name}
             keeps = ", ".join(f"{x:.6g}" for x in kept)
-            found.append({**row, "worth": f"{worth:.6g}", "keeps": keeps, "best": best})
-    return found
+            table.append({**row, "worth": f"{worth:.6g}", "keeps": keeps, "best": best})
+    return table

@@ -1,11 +1,12 @@
 """The paper's nine panels of example grid worlds, rerun, with a check of each caption.
 
 The paper's maps are not published, so three maps were made to match its captions. In *the pit* and
-*the detour*, a careful explorer at δ = 1 and a bold one take the same first step and then differ.
-In *the gamble*, moving East from the start is a drop. Every way back leads over one unseen square,
-which is too high to enter at one of its five heights. So the move is safe with probability .8; the
-general correction proves .6, ours proves .8. Dropping South-East is as safe and, because of walls,
-uncovers no more; the planner takes the first of equal actions, East.
+*the detour*, a careful explorer (δ = 1) and a bold explorer (no level) take the same first step and
+then differ. In *the gamble*, moving East from the start is a drop. Every way back leads over one
+unseen square. At one of its five heights, this square is too high to enter. So the move is safe
+with probability .8. The general correction proves .6, our correction proves .8. Dropping South-East
+is as safe and, because of walls, uncovers no more; of equal actions the planner takes the first,
+East.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def run_all() -> list[Finding]:
 
 
 def tell_pit(grid: HeightMap) -> list[Finding]:
-    """Return panels (a) to (c): a trap that the safe explorer avoids and the other one enters."""
+    """Return panels (a) to (c): a trap that the safe explorer avoids and the bold one enters."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     kept = "never gave up" if careful.lost is None else "gave up"
@@ -243,7 +244,7 @@ def _show_refusal(
     numbers: dict[str, Any] | None = None,
     doubt: int | None = None,
 ) -> Finding:
-    """Return the panel of the squares known when a move without a visible way back was refused."""
+    """Return the panel of a refused move: the squares known when the safe explorer refused it."""
     grid, steps = careful.grid, at.steps
     title = f"({letter})  {f'after step {steps}' if steps else 'at the start'}"
     look: Any = {"refused": (at.origin, at.target), "doubt": doubt, "caption": caption}
@@ -289,15 +290,18 @@ def _show_tour(
 
 
 def _judged(at: Parting) -> str:
+    """Return in words how the careful explorer judged the first move that it did not make."""
     held = "unsafe" if at.refused else "safe"
     return f"moving {compass(at.direction)} is held to be {held}, with {_sight(at.way_seen)}"
 
 
 def _sight(way_seen: bool) -> str:
+    """Return in words whether a way back was seen."""
     return "a way back in sight" if way_seen else "no way back in sight"
 
 
 def _saw(tour: Tour) -> str:
+    """Return in words how many squares an explorer saw, and whether it got stuck."""
     squares = int((~tour.grid.walls).sum())
     amount = f"all {squares}" if tour.all_seen else f"{tour.uncovered} of {squares}"
     end = " and got stuck" if tour.stuck else ""

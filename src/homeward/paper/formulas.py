@@ -30,8 +30,8 @@ START, HOME = 0, 1  # states S and D; literal i of clause c (both from 0) is sta
 ACTIONS = ("first", "second", "third", "stay")
 STAY = 3
 MAX_VARIABLES = 16
-MAX_MOVES = 100_000_000
-WIDTH = 3
+MAX_MOVES = 100_000_000  # largest number of moves of all worlds together
+WIDTH = 3  # number of literals of a clause
 
 Clause = tuple[int, int, int]
 
@@ -69,7 +69,10 @@ def random_formula(variables: int, clauses: int, rng: np.random.Generator) -> Fo
 
 
 def belief_from(formula: Formula) -> FiniteBelief:
-    """Return 2ⁿ equally likely worlds with 2 + 3m states; in world i, bit k − 1 is variable k."""
+    """Return the belief of a formula with n variables and m clauses.
+
+    It has 2ⁿ equally likely worlds with 2 + 3m states. In world i, variable k is bit k − 1 of i.
+    """
     if formula.variables > MAX_VARIABLES:
         raise InvalidBeliefError(
             f"{formula.name}: {formula.variables} variables make 2^{formula.variables} worlds; "
@@ -93,7 +96,7 @@ def belief_from(formula: Formula) -> FiniteBelief:
 
 
 def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
-    """Return the destinations and rewards of moves, each [S, A]; −inf if there is no road."""
+    """Return the destinations and rewards [S, A] of moves; −inf marks actions without a move."""
     states = 2 + WIDTH * clauses
     dest = np.repeat(np.arange(states, dtype=np.int32)[:, None], len(ACTIONS), axis=1)
     reward = np.full(dest.shape, -np.inf)
@@ -109,7 +112,7 @@ def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
 
 
 def _truths(formula: Formula) -> BoolArray:
-    """Return the mask [M, S]: whether moves out of a state work in a world."""
+    """Return the mask [M, S] of states whose moves work in each of the M worlds."""
     bits = np.arange(formula.variables)
     value = np.arange(2**formula.variables)[:, None] >> bits & 1 > 0  # [M, n]
     literals = np.array(formula.clauses, np.int64).reshape(-1)  # [3m]

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from homeward.arrays import IntArray
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
+from homeward.models import Moves
 from homeward.paper.mars import RING, clairvoyant
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.held import Held
@@ -97,39 +97,42 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def held_works(held: Held | None, rover: Rover) -> bool:
     """Return whether the run's stored return path works in the true world."""
-    if held is None:
-        return False
-    way: IntArray = held.accounts[0].way
-    state = rover.state
+    return held is not None and held_chance(held, rover, rover.moves) > 0.0
+
+
+def held_chance(held: Held, rover: Rover, model: Moves) -> float:
+    """Return the product of the success probabilities of the moves on the stored return path.
+
+    The probabilities are those of `model`. Return 0 if the path does not lead home.
+    """
+    way, state, chance = held.accounts[0].way, rover.state, 1.0
     for _ in range(len(way)):
-        if state == rover.start:
-            return True
-        if way[state] < 0 or not rover.moves.success[state, way[state]]:
-            return False
-        state = int(rover.moves.dest[state, way[state]])
-    return state == rover.start
+        if state == rover.start or way[state] < 0:
+            break
+        chance *= float(model.success[state, way[state]])
+        state = int(model.dest[state, way[state]])
+    return chance if state == rover.start else 0.0
 
 
 def is_held(row: dict[str, Any], step: int) -> bool:
-    """Return whether the stored return path worked after `step` steps."""
+    """Return whether the stored return path of a run worked after `step` steps."""
     return sum(turn <= step for turn in _turns(row)) % 2 == 0
 
 
 def has_way(row: dict[str, Any], step: int) -> bool:
-    """Return whether any path home existed after `step` steps."""
+    """Return whether any path home existed after `step` steps of a run."""
     return row["stranded_at"] is None or step < row["stranded_at"]
 
 
 def _turns(row: dict[str, Any]) -> list[int]:
+    """Return the steps after which the stored return path stopped or resumed working."""
     return [int(turn) for turn in str(row["turns"] or "").split()]
 
 
 @dataclass(frozen=True, slots=True)
 class Count(ReturnCount):
-    """Number of worlds with a way home."""
+    """Number of worlds with a way home, and the level that it is compared with."""
 
-    home: int
-    worlds: int
     level: float  # δ
     step: int | None = None  # step of the count; None if each world has its own step
 

@@ -54,7 +54,7 @@ LEVELS = (0.98, 0.90, 0.70)
 CHOICES = {"nearest": "certified-nearest", "best rate": "certified-rate"}
 """Agents of our baselines, by their names in the study."""
 
-KEY = ("algorithm", "explorer", "delta", "correction", "choice")  # keys that distinguish settings
+KEY = ("algorithm", "explorer", "delta", "correction", "choice")  # keys of a cell's setting
 
 
 def settings_of(
@@ -65,7 +65,7 @@ def settings_of(
     raster: str | None = None,
     window: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the study's cells for Algorithm 1, in the paper's order.
+    """Return the study's cells (choices of settings) for Algorithm 1, in the paper's order.
 
     `scale` multiplies both sides of the paper's terrain; a raster has its own size.
     `sensor_range` is in m; None covers the whole map.
@@ -88,7 +88,7 @@ def settings_of(
 
 
 def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return cells to compare with: Algorithm 1 with the other correction, ours, and baselines."""
+    """Return further cells: Algorithm 1 with the other correction, our explorer, baselines."""
     safe, unsafe = cells[0], cells[3]
     other = "moves" if safe["correction"] == "general" else "general"
     ours = {**safe, "algorithm": "rate", "correction": "moves"}
@@ -101,7 +101,7 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cells; on a raster with its digest, so that a changed one is another study."""
+    """Return the cells; on a raster, with its digest, so that a changed raster is a new study."""
     if not cells or cells[0].get("raster") is None:
         return list(cells)
     digest = digest_of(cells_of(config_of(cells[0], 0)))
@@ -109,14 +109,14 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
-    """Return the two cells of the demo: safe with level `delta` for the whole run, and unsafe."""
+    """Return two cells of our explorer for the demo: with level `delta`, and without a level."""
     safe, *_ = settings_of(steps, correction="moves")
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
+    """Return the configuration of a rover with a cell's settings, as for `homeward explore`."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
     given["algorithm"] = cell.get("algorithm", "paper")
     if cell.get("choice") is not None:
@@ -153,8 +153,9 @@ def is_stuck(rover: Rover) -> bool:
 def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
     """Return the safe cells and the nats of a rover that knows the true heights in advance.
 
-    The safe cells [S] can be reached from the start and allow a return to it. The nats are those of
-    one measurement of each safe cell from inside, and one of each neighbouring cell from beside it.
+    The mask [S] of safe cells has the cells that the rover can reach from the start and return
+    from. The nats are the gain of one measurement of each safe cell from inside, and of each
+    neighbour of the safe cells from one cell away.
     """
     there = reached(rover.moves.dest, rover.moves.success, rover.start)
     inside = there & rover.way_back
@@ -170,7 +171,7 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """Run one rover on one terrain and return its row; this is a task of the study.
 
-    ``moves`` has one digit per step: the action that leads to the next cell, 0 if it is the same.
+    ``moves`` has one digit per step: the action that leads to the next cell, 0 if the rover stays.
     ``curve`` has the nats at `POINTS` + 1 equally spaced steps, separated by spaces. If the rover
     of Algorithm 1 is stuck, it measures from its cell until the last step.
     """
@@ -236,7 +237,7 @@ def _nats(prior: TerrainBelief, variance: FloatArray) -> float:
 
 
 def digits_of(path: Sequence[int], columns: int) -> str:
-    """Return a path as digits: for each step the action that was made, 0 for staying."""
+    """Return a path of states as digits: for each step the action, 0 for staying."""
     number = {step: str(a) for a, step in enumerate(STEPS)}
     places = [divmod(state, columns) for state in path]
     return "".join(number[r - row, c - column] for (row, column), (r, c) in pairwise(places))
@@ -252,7 +253,7 @@ def path_of(digits: str, start: int, columns: int) -> list[int]:
 
 
 def name_of(row: dict[str, Any]) -> str:
-    """Return the name of a row's setting."""
+    """Return the name of a row's setting, such as "safe at .98"."""
     ours = row.get("algorithm") == "rate"
     level = ""
     if row["delta"] is not None:  # at least two decimals, as in the paper
@@ -314,7 +315,7 @@ def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
-    """Return the panel of a run: its path is in the row, its measurements are drawn again."""
+    """Return the panel of a run; the run is repeated from the path in its row."""
     from homeward.kinds.rover.figure import TerrainPanel  # tasks do not draw
 
     config = config_of(row, int(row["seed"]))
@@ -339,7 +340,7 @@ def panel_of(row: dict[str, Any]) -> TerrainPanel:
 
 
 def story_of(row: dict[str, Any]) -> str:
-    """Return a one-line summary of a run."""
+    """Return a one-line summary of a run, from its row."""
     lost = f"no way back since step {row['stranded_at']:,}" if row["stranded"] else "can go back"
     steps = f"{row['steps']:,} steps, {row['visited']:,} cells visited"
     return f"{steps}, {row['entropy']:,.0f} nats learned; {lost}"

@@ -1,31 +1,33 @@
 """Comparison with SafeMDP on its own Mars task (`safemdp_task`, `safemdp_peer`).
 
-Our explorer keeps a `CorrelatedTerrainBelief` and takes the same measurements. A move that climbs
-too much for certain limits is unsafe with probability 1 − p, p from the joint posterior of both
-ends. An outing goes to a move, takes it and measures both its ends.
+Our explorer keeps a `CorrelatedTerrainBelief` and takes the same measurements. A move is unsafe if
+it climbs more than a limit. From the joint posterior of the heights at both ends, it is safe with
+probability p. An outing goes to a move, takes it and measures both its ends.
 
-**The promise of a run.** An outing is charged Σ (1 − p) over the moves out and back that were
+**The guarantee of a run.** An outing is charged Σ (1 − p) over the moves out and back that were
 neither made nor charged before. All charges of a run sum to at most 1 − δ. Claim: under the belief,
-with probability at least δ no move that the run takes is unsafe, and the ways back that it paid for
-are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are
-functions of the measurements alone, so a move charged with 1 − p fails with that probability given
-what was measured, and the sum of charges bounds the probability that any charged move fails. The
-real run is the same until the first failure. ∎ There it ends, since nothing is promised for what
-would follow. With a kernel fitted to the measurements this holds as far as the kernel does.
+with probability at least δ, no move that the run takes is unsafe, and all ways back that were
+charged are safe. Proof: consider a run that goes on as if all its moves were safe. Its choices are
+functions of the measurements alone. So a move that was charged 1 − p is unsafe with this
+probability given the measurements, and the sum of all charges bounds the probability that any
+charged move is unsafe. The real run is the same until its first unsafe move. ∎ The real run ends
+there, because the guarantee covers nothing afterwards. If the kernel is fitted to the measurements,
+the guarantee holds only if the fitted kernel is right.
 
-**Choice.** Of the outings within the budget, and within a limit for a single outing, take the one
-with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
-heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
-approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
-with the move back. If a look leaves no such outing, an outing that ends in any way home is taken.
-If there is no such outing either, the explorer measures again where that is free. A charged move is
-charged again once later measurements make it doubtful.
+**Choice.** Of the outings within the budget, and within a limit for a single outing, the explorer
+takes the outing with the largest gain − price·charge. The gain is the sum of the standard
+deviations in m of the two heights; a height counts only near ground that has no safe round trip
+yet. A high price makes the explorer measure steep ground from where the heights are nearly known.
+At first, each move of an outing is charged together with the move back. If there is no such outing,
+the explorer takes an outing that is charged with any way home. If there is no such outing either,
+it measures known cells again where this is free. A charged move is charged again if later
+measurements make it doubtful.
 
-**Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
-for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
-residuals of height differences have normal shares beyond 2 and 3 deviations, and it has a least
-roughness and a least prior slope (`at_least_as_rough`). The constants of both, and of the choice,
-were chosen on SafeMDP's own map: the study is not a held-out test of them.
+**Kernel.** The explorer prefers smooth ground. So a kernel that is fitted to its measurements is
+too smooth for unmeasured ground. A fitted kernel is therefore widened until the residuals of height
+differences exceed 2 and 3 deviations as often as normal ones do. It also has a least roughness and
+a least prior slope (`at_least_as_rough`). These constants, and those of the choice, were chosen on
+SafeMDP's own map, so the study is not a held-out test of them.
 """
 
 from __future__ import annotations
@@ -60,25 +62,25 @@ RUN_LEVEL = 0.9  # safety level δ of a whole run: its charges sum to at most 1 
 CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))  # of a claimed move: two deviations, as in SafeMDP
 TRIP_LEVEL = 0.98  # probability that a round trip is safe, in the stricter count
 MAX_OUTING_RISK = 0.02  # largest charge of a single outing
-PRICE = 400.0  # metres of standard deviation that a sure failure would have to be worth
-LEAST_DEVIATION = 0.1  # standard deviation in m up to which a height is well known
-FRONTIER_REACH = 3  # moves from ill-known cells within which measuring is worth something
-FRONTIER_EVERY = 5  # measurements after which the frontier is found anew
+PRICE = 400.0  # gain, in m of standard deviation, that justifies a charge of 1
+LEAST_DEVIATION = 0.1  # standard deviation in m up to which a height counts as known
+FRONTIER_REACH = 3  # largest distance in moves from an unknown cell at which a look has a gain
+FRONTIER_EVERY = 5  # number of measurements after which the frontier is computed again
 TRUSTED_RISK = 0.001  # risk up to which a move that was charged before stays free
-ACCURACY = 1e-6  # variance in m² that ours assumes of exact measurements, with a fitted kernel
-FIT_NOISE = 1e-4  # variance in m² of single heights that the fit of a kernel leaves unexplained
+ACCURACY = 1e-6  # variance in m² of measurements that our explorer assumes if it fits the kernel
+FIT_NOISE = 1e-4  # variance in m² of the noise of heights that the fit of a kernel assumes
 LEAST_SLOPE = 0.45  # least deviation in m of a climb over 1 m: a tenth of moves are unsafe
 LEAST_ROUGHNESS = 0.0014
-"""Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
+"""Least σ²/ℓ³ of a fitted kernel, in 1/m; it is 0.4 times that of the first kernel."""
 
 FIRST_LENGTH = 20.0  # length scale in m until a kernel is fitted
-FIRST_FIT, FIT_GROWTH = 40, 1.6  # measured cells at the first fit, and the factor to each next one
+FIRST_FIT, FIT_GROWTH = 40, 1.6  # number of measured cells at the first fit; its factor per fit
 GRID_ACTIONS = (3, 5, 7, 1)  # the task's actions as those of `grid_graph`
 ANY_DROP = 89.9  # slope in degrees that stands for any drop
 
 
 class OurExplorer:
-    """One run of our explorer; the module docstring has its promise and its choices."""
+    """One run of our explorer; the module docstring defines its guarantee and its choices."""
 
     def __init__(self, ground: Ground, start: int, kernel: Matern | None, delta: float) -> None:
         self.ground, self.home, self.state = ground, start, start
@@ -98,7 +100,7 @@ class OurExplorer:
         self.belief = self._belief(kernel, prior)
 
     def _belief(self, kernel: Matern, prior: float) -> CorrelatedTerrainBelief:
-        """Return the belief of a kernel given everything measured so far."""
+        """Return the belief of a kernel with mean height `prior`, after all measurements so far."""
         fresh = CorrelatedTerrainBelief(
             self.ground.shape,
             kernel,
@@ -110,11 +112,12 @@ class OurExplorer:
         return fresh.update(self._look(self.measured))
 
     def _look(self, cells: Sequence[int]) -> Heights:
+        """Return the measurement of the heights of some cells."""
         at = np.array(cells, np.int32)
         return Heights(at, self.ground.height[at], np.full(len(at), self.noise))
 
     def refit(self) -> None:
-        """Fit the kernel to everything measured so far; widen it if it is overconfident."""
+        """Fit the kernel to all measurements so far; widen it if it is overconfident."""
         cells = np.array(self.measured, np.int32)
         heights, shape = self.ground.height[cells], self.ground.shape
         fit = fit_kernel(cells, heights, shape, noise=FIT_NOISE, smoothness=(1.5,))
@@ -138,7 +141,10 @@ class OurExplorer:
         return self._two_way() or self._loop() or self._two_way(again=True)
 
     def _two_way(self, *, again: bool = False) -> bool:
-        """Make an outing that charges each move with the move back; `again` allows known cells."""
+        """Make an outing that charges each move together with the move back, if one is affordable.
+
+        With `again`, both ends of the measured move may be known. Return whether it was made.
+        """
         risk = self.risks()
         price = self._price_of(risk + reverse_of(risk, self.ground.dest))
         out, came = least_risks(self.ground.dest, price, self.state, True)
@@ -148,7 +154,7 @@ class OurExplorer:
         return self._go(target, price, came, None)
 
     def _loop(self) -> bool:
-        """Make an outing whose charge includes any way home from its end."""
+        """Make an outing that is charged with a way home from its end, if one is affordable."""
         dest, price = self.ground.dest, self._price_of(self.risks())
         out, came = least_risks(dest, price, self.state, True)
         back, following = least_risks(dest, price, self.home, False)
@@ -162,7 +168,7 @@ class OurExplorer:
         came: IntArray,
         following: IntArray | None,
     ) -> bool:
-        """Pay for an outing and make it; return False if there is no target."""
+        """Charge an outing to the move `target` and make it; return False if `target` is None."""
         if target is None:
             return False
         s, a = target
@@ -179,7 +185,10 @@ class OurExplorer:
     def _best(
         self, charge: FloatArray, most: float, *, again: bool = False
     ) -> tuple[int, int] | None:
-        """Return the best move to take and measure among those that cost at most `most`."""
+        """Return the best move (state, action) to measure with a `charge` [S, 4] of at most `most`.
+
+        With `again`, both ends of the move may be known. Return None if no move is affordable.
+        """
         dest, fits = self.ground.dest, charge <= most
         deviation, old = np.sqrt(self.belief.variance), self.belief.measured
         fits &= again | ~old[:, None] | ~old[dest]
@@ -200,7 +209,10 @@ class OurExplorer:
         return self.frontier
 
     def _pay(self, price: FloatArray, way: list[int], following: IntArray | None) -> None:
-        """Charge the moves of a way, with the moves back or with the `following` moves [S] home."""
+        """Charge the moves of a way and its way back.
+
+        The way back consists of the reverse moves, or of the actions `following` [S] home.
+        """
         dest, state = self.ground.dest, self.state
         for a in way:
             there = int(dest[state, a])
@@ -216,7 +228,7 @@ class OurExplorer:
             state = int(dest[state, a])
 
     def _drive(self, way: list[int], last: int) -> bool:
-        """Take moves until one is unsafe; return whether the last one was taken or tried."""
+        """Take moves until one is unsafe; return whether the last move was attempted."""
         for a in way:
             here = self.state
             self.moves += 1
@@ -229,7 +241,7 @@ class OurExplorer:
         return True
 
     def _measure(self, cells: tuple[int, int]) -> None:
-        """Measure both ends of a move; if the kernel is fitted, a cell is measured only once."""
+        """Measure both ends of a move; if the kernel is fitted, skip cells measured before."""
         self.measurements += 1
         old = self.belief.measured
         new = [c for c in cells if not (self.fits and old[c])]
@@ -243,7 +255,10 @@ class OurExplorer:
         return self.ground.closed(self.risks() <= CLAIM_RISK, first)
 
     def round_trips(self) -> tuple[BoolArray, BoolArray]:
-        """Return the masks of states [S] and moves [S, 4] on round trips at `TRIP_LEVEL`."""
+        """Return the masks of states [S] and moves [S, 4] whose round trip is safe.
+
+        A round trip is safe if it has no unsafe move with probability at least `TRIP_LEVEL`.
+        """
         dest, risk = self.ground.dest, self.risks()
         out, back = (least_risks(dest, risk, self.home, way)[0] for way in (True, False))
         around = out[:, None] + risk + np.where(dest >= 0, back[dest], np.inf)
@@ -251,7 +266,7 @@ class OurExplorer:
 
 
 def reverse_of(values: FloatArray, dest: IntArray) -> FloatArray:
-    """Return the values [S, 4] of the moves that undo each move; infinite off the map."""
+    """Return for each move the value [S, 4] of its reverse move; infinite off the map."""
     back = np.stack([values[dest[:, a], (a + 2) % 4] for a in range(4)], axis=1)
     return np.where(dest >= 0, back, np.inf)
 
@@ -259,8 +274,9 @@ def reverse_of(values: FloatArray, dest: IntArray) -> FloatArray:
 def at_least_as_rough(kernel: Matern) -> Matern:
     """Return a Matérn 3/2 kernel with at least `LEAST_ROUGHNESS` and `LEAST_SLOPE`.
 
-    The roughness is σ²/ℓ³. The standard deviation of a small climb is about √3·σ/ℓ per metre; where
-    it is too small, the kernel gets a longer length and keeps its roughness.
+    The roughness is σ²/ℓ³, with variance σ² and length ℓ. A small climb has a standard
+    deviation of about √3·σ/ℓ per metre. If it is too small, the kernel gets a longer length and
+    keeps its roughness.
     """
     length = kernel.length
     roughness = max(LEAST_ROUGHNESS, kernel.variance / length**3)
@@ -276,7 +292,10 @@ def explore(
     measurements: int = MEASUREMENTS,
     delta: float = RUN_LEVEL,
 ) -> Outing:
-    """Run ours until its first unsafe move; without a `kernel`, it fits one to what it measures."""
+    """Run our explorer until its first unsafe move or `measurements`; return the result.
+
+    Without a `kernel`, it fits a kernel to its measurements.
+    """
     began = time.process_time()
     run = OurExplorer(ground, start, kernel, delta)
     while run.measurements < measurements and not run.unsafe and run.step():
@@ -288,7 +307,7 @@ def explore(
 
 
 def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one method from one start; a task of the study."""
+    """Run one method from one start and return its row; this is a task of the study."""
     ground = read_ground(cell["map"])
     start, count = int(cell["start"]), int(cell["measurements"])
     if cell["method"] == METHODS[0]:
@@ -313,8 +332,8 @@ def by_start(rows: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
 def summary(rows: Sequence[dict[str, Any]], own: int | None = None) -> list[dict[str, Any]]:
     """Return a table row for each method: medians and sums over the starts.
 
-    ``own`` is SafeMDP's own start. A run ends with its first unsafe move. With a promise of δ for
-    each run, the expected number of unsafe moves is at most Σ (1 − δ) over the runs.
+    ``own`` is SafeMDP's own start. Our runs end with their first unsafe move. With level δ for each
+    of them, the expected number of unsafe moves is at most Σ (1 − δ) over the runs.
     """
     found = []
     for method in dict.fromkeys(row["method"] for row in rows):

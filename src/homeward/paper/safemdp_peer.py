@@ -1,9 +1,9 @@
 """SafeMDP's exploration of its Mars task, written from a description of its constants.
 
-Heights are a Gaussian process with a fixed kernel. A move's climb has an interval of two standard
-deviations around its mean; the set S of safe moves takes in every move whose interval is within the
-limit, and never shrinks. Each iteration measures the widest interval among the expanders: moves
-that might, by a Lipschitz constant, let a new move be called safe.
+Heights are a Gaussian process with a fixed kernel. The climb of a move has an interval of two
+standard deviations around its mean. A move is called safe once its interval is within the limit,
+and stays so. Each iteration measures the expander with the widest interval. An expander is a safe
+move whose measurement might, by a Lipschitz constant, make another move safe.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WIDTH = 2.0
 
 LIPSCHITZ = 0.2  # safeMDP's Lipschitz constant: largest change of an action's climb per metre
 REFRESH_DISTANCE = 25  # Manhattan distance from new cells at which intervals are computed
-FIRST_REPEATS = 5  # how often the moves from the start are measured at first, both ends of each
+FIRST_REPEATS = 5  # number of first measurements of both ends of each move from the start
 
 
 class Intervals:
@@ -54,7 +54,7 @@ class Intervals:
         self.high = np.full((rows * columns, 4), np.inf)
 
     def measure(self, cell: int) -> None:
-        """Take in the height of a cell."""
+        """Measure the height of a cell and update means and variances."""
         known = self.columns[: self.count]
         row, column = np.abs(self.row - self.row[cell]), np.abs(self.column - self.column[cell])
         joint = self.table[row, column] - known[:, cell] @ known
@@ -67,7 +67,7 @@ class Intervals:
             self.spread[axis] -= np.square(new[self.ground.dest[:, axis]] - new)
 
     def refresh(self, cells: tuple[int, int]) -> None:
-        """Compute the intervals of the moves near two cells again."""
+        """Compute the intervals of all moves near two cells from the current posterior."""
         near = np.zeros(len(self.row), dtype=bool)
         for cell in cells:
             away = np.abs(self.row - self.row[cell]) + np.abs(self.column - self.column[cell])
@@ -85,7 +85,10 @@ class Intervals:
 def explore_as_peer(
     ground: Ground, start: int, *, measurements: int = MEASUREMENTS, expanders: bool = True
 ) -> Outing:
-    """Run SafeMDP from a start; without expanders it measures the widest interval of all."""
+    """Run SafeMDP from a start and return the result.
+
+    Without `expanders`, it measures the claimed move with the widest interval.
+    """
     began = time.process_time()
     first, known = ground.known(start)
     dest, safe, state = ground.dest, known.copy(), start
@@ -121,7 +124,7 @@ def explore_as_peer(
 
 
 def _expanders(ground: Ground, low: FloatArray, safe: BoolArray, claimed: BoolArray) -> BoolArray:
-    """Return the claimed moves [S, 4] that might let another one be called safe."""
+    """Return the mask [S, 4] of claimed moves whose measurement might make another move safe."""
     found = np.zeros(safe.shape, dtype=bool)
     for a in range(4):
         inside = (safe[:, a] & (ground.dest[:, a] >= 0)).reshape(ground.shape)

@@ -2,12 +2,13 @@
 
 A rover on a grid of 1 m steps moves to four neighbours. A move is safe if it climbs at most a
 limit; any drop is allowed. Explorers measure two heights at a time, at both ends of a move that
-they take. What they claim is scored against what a clairvoyant could claim with a margin:
+they take. At the end they claim a set of safe states and moves. It is compared with the set T that
+a clairvoyant could claim if only moves that climb at least `MARGIN` less than the limit were safe:
 
-    coverage = |claimed ∩ T| / |T|,
+    coverage = |claimed ∩ T| / |T|.
 
-both as sets of states and of moves, closed under reaching and returning: a state counts if it can
-be reached from the start's surroundings and they can be reached from it, over claimed moves.
+A state belongs to such a set only if the rover can reach it from the start or its neighbours, and
+return from it, by moves of the set.
 """
 
 from __future__ import annotations
@@ -18,25 +19,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
-"""Rows down and columns right of each action."""
+"""Offset of each action: rows down, columns to the right."""
 
 CLAIM_LIMIT = math.tan(math.radians(25.0))  # largest rise in m of a move that SafeMDP calls safe
 UNSAFE_LIMIT = math.tan(math.radians(30.0))  # rise in m beyond which a move counts as unsafe
-MARGIN = 0.15  # how much less, in m, the moves of T climb than `CLAIM_LIMIT`
+MARGIN = 0.15  # moves in T climb at least this much, in m, less than `CLAIM_LIMIT`
 START = (60, 61)  # row and column of SafeMDP's start
-MEASUREMENTS = 525  # measurements of a run
+MEASUREMENTS = 525  # number of measurements of a run
 
 
 @njit(cache=True)
 def reached(dest: IntArray, allowed: BoolArray, first: IntArray, forward: bool) -> BoolArray:
-    """Return the mask [S] of states reachable from ``first``, or backwards: that can reach it."""
+    """Return the mask [S] of states reachable from the states ``first`` by allowed moves [S, 4].
+
+    If not ``forward``, return the mask of states that can reach them.
+    """
     seen = np.zeros(len(dest), np.bool_)
     queue = np.empty(len(dest), np.int64)
     count = 0
@@ -61,7 +64,7 @@ def reached(dest: IntArray, allowed: BoolArray, first: IntArray, forward: bool) 
 
 @njit(cache=True)
 def shortest_way(dest: IntArray, allowed: BoolArray, start: int, goal: int) -> IntArray:
-    """Return the actions of a shortest path over allowed moves; [−1] without a path."""
+    """Return the actions of a shortest path by allowed moves [S, 4]; [−1] without a path."""
     came = np.full(len(dest), -1)
     queue = np.empty(len(dest), np.int64)
     queue[0] = start
@@ -81,7 +84,10 @@ def shortest_way(dest: IntArray, allowed: BoolArray, start: int, goal: int) -> I
 
 @njit(cache=True)
 def way_along(dest: IntArray, came: IntArray, start: int, goal: int) -> IntArray:
-    """Return the actions from ``start`` to ``goal``; ``came`` [S] is the last one into a state."""
+    """Return the actions of the path from ``start`` to ``goal``; [−1] without a path.
+
+    ``came`` [S] is the action by which the path enters each state, −1 without one.
+    """
     if came[goal] < 0:
         return np.full(1, -1)
     actions = []
@@ -96,9 +102,10 @@ def way_along(dest: IntArray, came: IntArray, start: int, goal: int) -> IntArray
 def least_risks(
     dest: IntArray, risk: FloatArray, first: int, forward: bool
 ) -> tuple[FloatArray, IntArray]:
-    """Return the least sums of risks [S] from ``first``, or to it, and the last or first move [S].
+    """Return the least sum of risks [S] of a path from ``first`` to each state, and its last move.
 
-    Of ways with equal sums the one with fewer moves counts.
+    If not ``forward``, the paths lead to ``first``, and their first moves [S] are returned. Of
+    paths with equal sums, the one with fewer moves counts.
     """
     least, moves = np.full(len(dest), np.inf), np.zeros(len(dest))
     action, done = np.full(len(dest), -1), np.zeros(len(dest), np.bool_)
@@ -166,7 +173,10 @@ class Ground:
         return frozen(np.where(self.dest >= 0, rise, np.inf))
 
     def known(self, start: int) -> tuple[IntArray, BoolArray]:
-        """Return the states known to be safe, the start first, and the known moves [S, 4]."""
+        """Return what a run knows to be safe: states, the start first, and a mask of moves [S, 4].
+
+        These are the moves between the start and its neighbours that are safe in both directions.
+        """
         near = [
             a
             for a in range(4)
@@ -178,7 +188,10 @@ class Ground:
         return np.array([start, *(self.dest[start, a] for a in near)]), moves
 
     def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return the masks of states [S] and `allowed` moves [S, 4] on round trips from `first`."""
+        """Return the masks of states [S] and moves [S, 4] on round trips from the states `first`.
+
+        The round trips use only `allowed` moves [S, 4].
+        """
         both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
         states: BoolArray = both[0] & both[1]
         inside = self.dest >= 0
@@ -195,7 +208,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How much of T was claimed."""
+    """The comparison of claimed states and moves with T (see the top of this module)."""
 
     coverage: float  # claimed fraction of T
     entries: int  # size of T, states and moves
@@ -204,22 +217,20 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Outing:
-    """The result of a run; SafeMDP has no `risk` and no `round_trips`."""
+    """The result of a run; `risk` and `round_trips` are None for SafeMDP."""
 
     coverage: float  # claimed fraction of T
     unsafe: int  # moves taken that climb more than `UNSAFE_LIMIT`
     false_claims: int  # claimed moves that are unsafe
     taken: int  # measurements taken
     moves: int  # moves taken
-    risk: float | None  # sum of the charged probabilities that a move is unsafe
-    round_trips: float | None  # fraction of T on round trips that are safe at a level
+    risk: float | None  # sum of all charges
+    round_trips: float | None  # fraction of T on round trips that are safe with a probability
     seconds: float  # processor time
 
 
-def read_ground(file: ArrayLike | str) -> Ground:
+def read_ground(file: str) -> Ground:
     """Return the ground of a NumPy file with heights [rows, columns] in m."""
-    if not isinstance(file, str):
-        return Ground(np.asarray(file))
     try:
         values = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as cause:
@@ -230,8 +241,8 @@ def read_ground(file: ArrayLike | str) -> Ground:
 def starts_of(ground: Ground, count: int, seed: int) -> list[int]:
     """Return SafeMDP's start, if it is on the map, and `count` random others.
 
-    A start has four neighbours that SafeMDP would know to be safe, and T holds at least a tenth of
-    the map's states from there.
+    From each random start, the moves to all four neighbours and back are safe, and T has at least a
+    tenth of the map's states.
     """
     rows, columns = ground.shape
     own = [START[0] * columns + START[1]] if START[0] < rows and START[1] < columns else []

@@ -72,7 +72,10 @@ def ask_solver(formula: Formula) -> bool:
 def try_formulas(
     number: int, rng: np.random.Generator, variables: int | None = None
 ) -> Iterator[tuple[Formula, bool, bool]]:
-    """Yield random formulas of `SIZES` or `variables`, our verdict and a SAT solver's."""
+    """Yield random formulas, our answers and the answers of a SAT solver.
+
+    A formula has the given number of variables, or a random one of `SIZES`.
+    """
     for _ in range(number):
         size = int(rng.choice(SIZES)) if variables is None else variables
         formula = random_formula(size, round(CLAUSES_PER_VARIABLE * size), rng)

@@ -56,7 +56,7 @@ def time_settings(
 
 
 def step_seconds(setup: Setup) -> list[float]:
-    """Return the seconds of each step of a run: plan, act, measure and update."""
+    """Run a setup to its end and return the seconds of each step: plan, act, measure, update."""
     explorer = setup.explorer()
     ticks = [perf_counter()]
     play(setup, lambda *_: ticks.append(perf_counter()), explorer)

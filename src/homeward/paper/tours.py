@@ -1,8 +1,8 @@
-"""Safe and unsafe explorations of small maps, and the first move in which the two differ.
+"""Safe and unsafe explorations of small maps, and the first move in which they differ.
 
 The settings are the paper's: no action to stay, the general correction, γ = .99, home is the
-current square, and the bonus is adapted R-max. The bold explorer has the same bonus and no
-criterion; the careful explorer has one.
+current square, and the bonus is adapted R-max. The careful explorer has a return criterion. The
+bold explorer has no criterion, or a lower level.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class Tour:
     end: End
 
     def seen(self, steps: int | None = None) -> BoolArray:
-        """Return the mask [S] of squares known after `steps` (None: all); walls are known."""
+        """Return the mask [S] of squares known after `steps` steps; None means all steps.
+
+        Walls are always known.
+        """
         past = self.path if steps is None else self.path[: steps + 1]
         return self.grid.seen_from(past) | self.grid.walls
 
@@ -64,14 +67,14 @@ class Tour:
 
     @property
     def lost(self) -> int | None:
-        """Number of steps after which no way back to the start existed; None if one exists."""
+        """Number of steps after which no way back to the start was left; None if one is left."""
         if not self.grid.stranded(self.path[-1]):
             return None
         return next(n for n, state in enumerate(self.path) if self.grid.stranded(state))
 
     @property
     def stuck(self) -> bool:
-        """Whether no way back exists and not all squares can still be seen, in the true world."""
+        """Whether, in the true world, no way back exists and some square can't be seen any more."""
         left = reach(self.grid, self.path[-1])
         return self.lost is not None and not (self.seen() | self.grid.seen_from(left)).all()
 
@@ -84,8 +87,8 @@ class Parting:
     origin: int
     target: int
     direction: str
-    verdict: str  # a `Verdict`: the careful plan's evidence on the move
-    bound: float
+    verdict: str  # the careful plan's `Verdict` on the move
+    bound: float  # the careful plan's lower bound on the probability of return after the move
     way_home: float  # lower bound on the probability of return from the target
     way_seen: bool  # whether a way back over seen squares exists
 

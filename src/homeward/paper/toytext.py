@@ -1,10 +1,13 @@
 """Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether plans meet their level.
 
-The map is known; the effects of actions are not (see `kinds.tabular.world`). The study asks three
-questions. In Gymnasium's own worlds, how many explorers end in a hole or off the cliff, and how
-many tiles do they see? In worlds drawn from the prior, if one plan is followed until the recall and
-then its return policy, is the fraction that comes home at least δ? And how much does a taxi explore
-if it does not know whether it rains? In rain it slips.
+The map is known; the effects of actions are not (see `kinds.tabular.world`). The study has three
+questions:
+
+- In Gymnasium's own worlds, how many explorers end in a hole or off the cliff, and how many tiles
+  do they see?
+- In worlds drawn from the prior, one plan is followed until the recall, and then its return policy.
+  Is the fraction of returns at least δ?
+- How much does a taxi explore that does not know whether it rains? In rain it slips.
 """
 
 from __future__ import annotations
@@ -77,11 +80,9 @@ class ToyTextResult:
 
 @dataclass(frozen=True, slots=True)
 class ToyTextCalibration(ReturnCount):
-    """Number of worlds in which one plan, followed until the recall and back, came home."""
+    """Number of worlds in which one plan and its return policy came home after a recall."""
 
     setting: str
-    worlds: int
-    home: int
     bound: float  # the plan's lower bound on the probability of coming home
     leaves: bool  # whether the plan ever leaves the start
 
@@ -179,7 +180,10 @@ class DrawnWorld:
 
 @lru_cache
 def _taxi(*, rainy: bool) -> SparseMDP:
-    """Return the model of Gymnasium's Taxi; what ends an episode is missing from its rows."""
+    """Return the model of Gymnasium's Taxi.
+
+    Outcomes that end an episode are missing from its rows.
+    """
     env: Any = gymnasium.make("Taxi-v4", is_rainy=rainy).unwrapped
     table = env.P
     rows = np.zeros((len(table), len(table[0]), len(table)))
@@ -204,4 +208,4 @@ def calibrate(setting: ToyTextSetting, delta: float, worlds: int, seed: int) -> 
         transitions = dense_transitions(belief.sample(rng))
         returns += play_out(transitions, outbound, back, home, tiles.start, DISCOUNT, rng)
     leaves = plan.weights[plan.outbound[:, tiles.start] != WAIT].sum() > 0
-    return ToyTextCalibration(setting.title, worlds, returns, criterion.bound, bool(leaves))
+    return ToyTextCalibration(returns, worlds, setting.title, criterion.bound, bool(leaves))

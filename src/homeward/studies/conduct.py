@@ -33,7 +33,7 @@ from homeward.studies.work import TaskOutcome
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
 MAX_DEATHS = 3
-PATIENCE_SECONDS = 60.0  # seconds that a study waits for workers when there are none
+PATIENCE_SECONDS = 60.0  # how long a study waits if no worker is connected
 
 
 def conduct(
@@ -70,7 +70,7 @@ def conduct(
 def _conduct(
     study_file: StudyFile, workers: int | None, scheduler: str | None, patience: float
 ) -> Generator[TaskOutcome, None, None]:
-    """Submit batches to free slots until no task is left; yield the outcomes."""
+    """Submit batches to free slots until no task is left; yield each recorded outcome."""
     queue = TaskQueue(study_file)
     if not queue.left:
         return
@@ -103,7 +103,7 @@ class TaskQueue:
         self.pace = BATCH_SECONDS  # estimated seconds of a task
 
     def next(self, slots: int) -> Batch | None:
-        """Return the next batch; None if no batch may be submitted now."""
+        """Return the next batch for a crew with `slots` slots; None if it has to wait."""
         alone = bool(self.suspects) and self.suspected is None
         if self.submitted >= slots or not (alone or self.left):
             return None
@@ -120,7 +120,7 @@ class TaskQueue:
         return batch
 
     def settle(self, report: BatchResult) -> list[TaskOutcome]:
-        """Return the final outcomes of a report; queue its other tasks again."""
+        """Return the outcomes in the result of a batch, and queue its unfinished tasks again."""
         self.submitted -= 1
         positions, found = [item[0] for item in report.batch.items], list(report.outcomes)
         if report.batch is self.suspected:

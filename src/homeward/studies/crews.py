@@ -1,7 +1,7 @@
 """Crews run tasks: in this process, in processes on this machine, or on a cluster.
 
-A crew receives batches of tasks and returns reports. Each slot works on one batch at a time, and at
-most one batch per slot is submitted, so a worker that dies loses one batch.
+A crew receives batches of tasks and returns their results. It has slots: each slot works on one
+batch at a time. At most one batch per slot is submitted, so a worker that dies loses one batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """Result of a batch."""
+    """The outcomes of a batch, or the number of workers that died while running it."""
 
     batch: Batch
     outcomes: list[TaskOutcome]  # of finished tasks
@@ -56,7 +56,7 @@ class Inline:
         self.submit = self._waiting.append
 
     def collect(self) -> list[BatchResult]:
-        """Run the next batch and return its report."""
+        """Run the next batch and return its result."""
         batch = self._waiting.popleft()
         return [BatchResult(batch, perform(*batch))]
 
@@ -73,13 +73,13 @@ class Cluster:
         self._count_threads()
 
     def submit(self, batch: Batch) -> None:
-        """Submit a batch."""
+        """Submit a batch to the scheduler."""
         future = self._client.submit(perform, *batch, alone=False, pure=False)
         self._submitted[future.key] = (future, batch)
         future.add_done_callback(self._ended.put)
 
     def collect(self) -> list[BatchResult]:
-        """Wait for at least one report and return all available ones; count the workers."""
+        """Wait for a result and return all available results; count the workers meanwhile."""
         reports: list[BatchResult] = []
         while not reports or not self._ended.empty():
             with suppress(Empty):
@@ -89,6 +89,7 @@ class Cluster:
         return reports
 
     def _report(self, future: Any) -> BatchResult:
+        """Return the result of a finished batch."""
         from distributed import KilledWorker
 
         _, batch = self._submitted.pop(future.key)

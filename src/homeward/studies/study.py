@@ -1,7 +1,8 @@
 """A study: one function, computed for every cell (a choice of settings) and every seed.
 
-The function is given as ``module:name``, so that any worker can import it. It takes a cell (a dict
-of JSON values) and a seed, and returns one flat row. The same cell and seed must give the same row.
+The function is named ``module:name``, so that any worker can import it. It takes a cell (a dict of
+JSON values) and a seed, and returns one row: a dict of scalars. The same cell and seed must give
+the same row.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ class Study(Strict):
     @field_validator("task")
     @classmethod
     def _moved(cls, task: str) -> str:
-        """Return the current module of a task; older files name the paper's former package."""
+        """Return the current name of a task; older files have the former package of the paper."""
         name = task.removeprefix("homeward.studies.")
         stays = name == task or name.startswith("compare:")
         return task if stays else f"homeward.paper.{name}"
 
     @model_validator(mode="after")
-    def _tell_apart(self) -> Self:
+    def _all_differ(self) -> Self:
+        """Raise if two cells or two seeds are equal, or if the counts do not fit."""
         seen: dict[str, int] = {}
         for i, cell in enumerate(self.cells):
             if "seed" in cell:
@@ -73,7 +75,7 @@ class Study(Strict):
         return self._ends[-1]
 
     def task_at(self, position: int) -> tuple[dict[str, Any], int]:
-        """Return the cell and the seed of a task."""
+        """Return the cell and the seed of the task with number `position`."""
         cell = bisect_right(self._ends, position)
         seed = position - (self._ends[cell - 1] if cell else 0)
         return dict(self.cells[cell]), self.seeds[seed]
@@ -105,7 +107,10 @@ def combine(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def read_study(path: Path) -> Study:
-    """Return the study of a TOML file with name, task, seeds (list or count), cells or [vary]."""
+    """Return the study of a TOML file.
+
+    Its keys are name, task, seeds (a list or a number), and cells, or vary for all combinations.
+    """
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:

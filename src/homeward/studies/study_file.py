@@ -1,4 +1,4 @@
-"""The file of a study: one SQLite database, written by one process, consistent after every crash.
+"""The file of a study: one SQLite database, written by one process, consistent after a crash.
 
 It holds the definition and one entry per task that finished or failed. To resume a study, open its
 file with the same definition: finished tasks are kept, and failed tasks are tried again. While no
@@ -61,12 +61,12 @@ class StudyFile:
         if not path.parent.is_dir():
             raise InvalidFileError(f"{path}: there is no folder {path.parent}")
         with locked(path.with_name(path.name + ".lock"), str(path)), _base(path, "rwc") as base:
-            known, found = _definition(path, base), cls(path, study, base)
-            if known is None or not found.done:
-                found._begin()
+            known, file = _definition(path, base), cls(path, study, base)
+            if known is None or not file.done:
+                file._begin()
             else:
                 _check_same(path, *known, study)
-            yield found
+            yield file
 
     @classmethod
     @contextmanager
@@ -98,7 +98,7 @@ class StudyFile:
         return int(count)
 
     def left(self) -> list[int]:
-        """Return the positions of the tasks without a row, in order."""
+        """Return the numbers of the tasks without a row, in ascending order."""
         rows = self._base.execute("SELECT position FROM task WHERE row IS NOT NULL")
         done = {position for (position,) in rows}
         return [position for position in range(self.study.tasks) if position not in done]
@@ -138,7 +138,7 @@ class StudyFile:
 
 @contextmanager
 def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a database; raise if the file is not one."""
+    """Open a database in an SQLite `mode`; raise if the file is not a database."""
     with refusing(path, "can't be read"):
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
@@ -154,7 +154,7 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
-    """Return the study and the version of homeward that wrote it; None if the file is empty."""
+    """Return the study in a file and the homeward version that wrote it; None if it is empty."""
     try:
         base.execute("PRAGMA synchronous = FULL")
         ((identity,),) = base.execute("PRAGMA application_id")

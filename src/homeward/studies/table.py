@@ -79,7 +79,7 @@ def write_table(table: Table, out: Path | str) -> None:
 
 
 def _as_csv(table: Table, out: Path) -> bytes:
-    """Return a table as UTF-8 CSV: floats with every bit, true or false, nothing for None."""
+    """Return a table as UTF-8 CSV: floats with all digits, true or false, empty for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -89,6 +89,7 @@ def _as_csv(table: Table, out: Path) -> bytes:
 
 
 def _as_parquet(table: Table, out: Path) -> bytes:
+    """Return a table as Parquet; an error names the file `out`."""
     pyarrow = _pyarrow()
     arrays = []
     for i, name in enumerate(table.columns):

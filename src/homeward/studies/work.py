@@ -1,4 +1,4 @@
-"""The work of one process: run tasks in sequence within a time budget."""
+"""Functions that run in a worker process: they run tasks in sequence within a time budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Scalar: TypeAlias = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Result of a task: a row, or the text of an error, with traceback if it was unexpected."""
+    """Result of a task: a row, or the text of an error.
+
+    The text has a traceback unless the error is a `HomewardError`.
+    """
 
     position: int
     row: dict[str, Scalar] | None
@@ -90,7 +93,10 @@ def one_thread() -> None:
 
 
 def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return a row with plain Python values; raise if a value is not a scalar or a key is taken."""
+    """Return a task's row with plain Python values.
+
+    Raise if a value is not a scalar, or if a key is "seed" or a key of the cell.
+    """
     if not isinstance(row, dict):
         raise TypeError(f"the task returned a {type(row).__name__}, expected a dict")
     found: dict[str, Scalar] = {}

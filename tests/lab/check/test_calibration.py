@@ -288,7 +288,7 @@ def test_a_general_world_is_played_out_and_may_end() -> None:
 @given(st.integers(1, 3000), st.data())
 def test_the_limits_make_the_count_just_this_rare(trials: int, data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, trials))
-    found = PlanCalibration(1, trials, hits, 0.5, 0.5)
+    found = PlanCalibration(hits, trials, 1, 0.5, 0.5)
     assert found.lower <= found.fraction <= found.upper
     if hits:
         assert binom.sf(hits - 1, trials, found.lower) == pytest.approx(0.01, rel=1e-6)
@@ -305,11 +305,11 @@ def test_the_limits_make_the_count_just_this_rare(trials: int, data: st.DataObje
     [(0.9, 0.9, True), (0.97, 0.9, False), (0.9, 0.97, False)],
 )
 def test_both_the_level_and_the_bound_count(level: float, bound: float, holds: bool) -> None:
-    assert PlanCalibration(1, 1000, 910, level, bound).holds is holds
+    assert PlanCalibration(910, 1000, 1, level, bound).holds is holds
 
 
 def test_a_fraction_below_the_claim_does_not_refute_it_by_chance_alone() -> None:
-    few, many = PlanCalibration(1, 100, 88, 0.9, 0.9), PlanCalibration(1, 10_000, 8_800, 0.9, 0.9)
+    few, many = PlanCalibration(88, 100, 1, 0.9, 0.9), PlanCalibration(8_800, 10_000, 1, 0.9, 0.9)
     assert few.holds
     assert not many.holds
 
@@ -372,9 +372,8 @@ def test_a_run_is_recalled_while_its_way_home_looks_doubtful(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     works = iter((False, True))  # at the recall, and at the end
-    monkeypatch.setattr(
-        "lab.check.calibration._held_chance", lambda loop, _: 0.5 if loop.steps >= 2 else 1.0
-    )
+    chances = iter((1.0, 0.5))  # after the first and the second step
+    monkeypatch.setattr("lab.check.calibration.held_chance", lambda *_: next(chances))
     monkeypatch.setattr("lab.check.calibration.held_works", lambda *_: next(works))
     found = calibrate_runs("independent", 0.9, 1, 0)
     assert [found[rule].home for rule in ("doubtful", "end")] == [0, 1]

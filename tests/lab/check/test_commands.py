@@ -120,7 +120,7 @@ def test_a_wrong_answer_at_an_edge_is_named_with_its_family_and_problem() -> Non
         "times": 1,
         "first problem": 0,
     } in answer["wrong"]
-    assert "What is wrong" in results[1].stdout
+    assert "Wrong answers" in results[1].stdout
     assert said in results[1].stdout
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +11,6 @@ from typer.testing import CliRunner
 
 from homeward.errors import HomewardError
 from lab.__main__ import app
-from lab.check.progress_command import OLD_TASK, TASK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,14 +63,3 @@ def test_a_raster_that_is_not_there_is_refused_before_the_first_run(tmp_path: Pa
     found = runner.invoke(app, [*SMALL, "--raster", str(tmp_path / "no.tif")])
     assert isinstance(found.exception, HomewardError)
     assert "no.tif" in str(found.exception)
-
-
-@pytest.mark.usefixtures("here")
-def test_a_study_file_from_before_the_move_goes_on() -> None:
-    first = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
-    with closing(sqlite3.connect(FILE)) as base, base:
-        former = "UPDATE study SET definition = replace(definition, ?, ?)"
-        base.execute(former, (TASK, OLD_TASK))
-    again = runner.invoke(app, [*SMALL, "--json"], catch_exceptions=False)
-    assert again.exit_code == 0
-    assert again.stdout == first.stdout

@@ -1,4 +1,4 @@
-"""The figure of the counterexamples: worlds as graphs, and policies' values by each definition."""
+"""The figure of the counterexamples: worlds as graphs, and values by each definition of safety."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ RADIUS = 0.3
 MEASURE = "probability of returning after the recall"
 INK = "#222222"
 QUIET = "#666666"
+ARROW: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 15, "lw": 1.4, "color": INK}
+ARROW["zorder"] = 2
 SERIES = {
     "naive definition": "#E69F00",
     "exact value": "#222222",
@@ -39,7 +41,7 @@ PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
 """Positions of the states of a story, by their names."""
 
 BENT: Mapping[tuple[str, str], float] = {("S", "E"): -0.25, ("B", "E"): 0.25}
-"""Curvature of arrows without an opposite arrow; positive bends to the right."""
+"""Curvature of arrows that have no opposite arrow; positive bends to the right."""
 
 LOOPS: Mapping[tuple[str, ...], Mapping[str, float]] = {
     ("S", "B", "F", "E"): {"B": 270.0, "E": 90.0},
@@ -146,22 +148,9 @@ def draw_graph(
             _draw_loop(axes, spots[s], np.radians(LOOPS[names][names[s]]), label, radius)
             continue
         bend = 0.22 if (t, s) in pairs else BENT.get((names[s], names[t]), 0.0)
-        axes.add_patch(
-            FancyArrowPatch(
-                tuple(spots[s]),
-                tuple(spots[t]),
-                connectionstyle=f"arc3,rad={bend}",
-                arrowstyle="-|>",
-                mutation_scale=15,
-                lw=1.4,
-                color=INK,
-                patchA=nodes[s],
-                patchB=nodes[t],
-                shrinkA=0,
-                shrinkB=0,
-                zorder=2,
-            )
-        )
+        ends: dict[str, Any] = {"patchA": nodes[s], "patchB": nodes[t], "shrinkA": 0, "shrinkB": 0}
+        ends["connectionstyle"] = f"arc3,rad={bend}"
+        axes.add_patch(FancyArrowPatch(tuple(spots[s]), tuple(spots[t]), **ends, **ARROW))
         along = spots[t] - spots[s]
         length = float(np.hypot(*along))
         right = np.array([along[1], -along[0]]) / length
@@ -187,9 +176,7 @@ def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str, radius: fl
         around(side - spread, radius),
     ]
     path = Path(np.array(curve), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-    axes.add_patch(
-        FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=15, lw=1.4, color=INK, zorder=2)
-    )
+    axes.add_patch(FancyArrowPatch(path=path, **ARROW))
     room = 0.17 + 0.055 * len(label) * abs(np.cos(side))
     _label(axes, around(side, radius + 1.72 * RADIUS + room), label)
 

@@ -24,7 +24,10 @@ PAPERS = ("#8f3b12", "#d9682b", "#f0b07f", "#5c6268", "#b0a060", "#a34e8b")
 
 
 def draw_coverage(cells: Sequence[Cell]) -> Figure:
-    """Return a figure of summaries: by all squares, by safe squares, and at several levels."""
+    """Return the figure of the coverage study, from its summaries.
+
+    The panels show fractions of all squares, fractions of safe squares, and several levels.
+    """
     mine = papers(cells)
     explorers = {
         title: [c for c in mine if c["explorer"] == name]
@@ -82,7 +85,7 @@ def _draw_bars(
     series: Mapping[str, Sequence[Cell]],
     columns: tuple[str, str, str] = ("q1", "median", "q3"),
 ) -> None:
-    """Draw one bar per series and place; `columns` are its lower end, middle and upper end."""
+    """Draw one bar per series and place; `columns` name its lower end, middle and upper end."""
     small: dict[str, Any] = {"fontsize": 6.5, "color": QUIET}
     width, notes = 0.8 / len(series), columns[0] != columns[1]
     at_places = np.arange(len(places))
@@ -199,7 +202,7 @@ def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, floa
 
 
 def draw_safemdp(rows: Sequence[Cell]) -> Figure:
-    """Return a figure of the study's rows: starts are ordered by SafeMDP's coverage."""
+    """Return the figure of the comparison with SafeMDP; starts are ordered by its coverage."""
     figure = Figure(figsize=(8.0, 5.6), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     by_method: dict[str, dict[int, Cell]] = {}
