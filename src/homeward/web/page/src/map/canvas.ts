@@ -364,12 +364,9 @@ export class MapCanvas {
     const fresh = Math.max(0, step - RECENT_STEPS);
     context.lineJoin = context.lineCap = "round";
     if (fresh > 0) {
-      const ratio = this.canvas.width / Math.max(1, this.wide);
-      const view = JSON.stringify(this.port);
-      const older = this.ink.upTo(fresh, [start, next], this.canvas, ratio, view, width, { x, y });
-      context.globalAlpha = 0.8;
-      if (older) context.drawImage(older, 0, 0, this.wide, this.high);
-      context.globalAlpha = 1;
+      const [wide, high, ratio] = [this.wide, this.high, this.canvas.width / this.wide];
+      const view = { left: ox, top: oy, across: zoom, down: zoom * tall, columns, wide, high, ratio };
+      if (!this.ink.draw(context, fresh, [start, next], view, width)) this.plan();
     }
     const recent = new Path2D();
     let last = fresh === 0 ? start : (next[fresh - 1] as number);
