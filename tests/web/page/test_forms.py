@@ -238,6 +238,58 @@ def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: P
     expect(reach).to_have_value("70")  # as it was typed
 
 
+def test_what_a_terrain_sets_is_told_and_what_was_typed_stays(
+    look: Looking, tmp_path: Path
+) -> None:
+    upload(look, tmp_path)
+    told, cell = look.find(".adjusted"), look.page.get_by_label("Cell size")
+    expect(told).to_contain_text("cell size 10\u00a0m (it was 20\u00a0m)")
+    expect(told).to_contain_text("sensor range 50\u00a0m (it was 100\u00a0m)")
+    cell.fill("25")
+    expect(look.page.get_by_label("Sensor range")).to_have_value("125")  # five cells
+    expect(told).to_contain_text("sensor range 125\u00a0m (it was 50\u00a0m)")
+    expect(told).not_to_contain_text("cell size")
+    look.page.get_by_label("Maximum climb").fill("15")
+    look.page.get_by_text("Synthetic Mars", exact=True).click()
+    expect(told).to_contain_text("maximum climb 5° (it was 15°), maximum descent 45° (it was 30°)")
+    expect(told).to_contain_text("stay with the kind of terrain that you typed them for")
+    look.page.get_by_text("Your file", exact=True).click()
+    expect(cell).to_have_value("25")
+    expect(look.page.get_by_label("Sensor range")).to_have_value("125")
+    expect(look.page.get_by_label("Maximum climb")).to_have_value("15")
+
+
+def test_the_picture_of_another_terrain_goes_at_once(look: Looking, tmp_path: Path) -> None:
+    upload(look, tmp_path)
+    look.sees(".preview canvas")
+    look.page.route("**/terrain/preview*", lambda route: None)  # the answer never comes
+    look.page.get_by_label("Cell size").fill("20")
+    look.sees(".preview-box.outdated")
+    look.sees(".preview", "Reading the terrain…")
+    look.page.get_by_text("Synthetic Mars", exact=True).click()
+    expect(look.find(".preview canvas")).to_be_hidden()
+    look.sees(".preview", "Reading the terrain…")
+
+
+def test_a_terrain_of_ones_own_is_explored_alone_unless_a_pair_is_wanted(
+    look: Looking, tmp_path: Path
+) -> None:
+    to_terrain(look)
+    pair = look.page.get_by_label("Also run an unsafe explorer")
+    expect(pair).to_be_checked()
+    look.page.get_by_text("Your file", exact=True).click()
+    expect(pair).not_to_be_checked()
+    pair.check()
+    look.page.get_by_text("Sample", exact=True).click()
+    look.page.get_by_text("Your file", exact=True).click()
+    expect(pair).to_be_checked()
+
+
+def test_the_step_limit_is_in_sight(look: Looking) -> None:
+    look.open("#/new")
+    expect(look.page.get_by_label("Maximum steps")).to_be_visible()
+
+
 def test_the_preview_judges_the_ground_by_the_vehicle(look: Looking, tmp_path: Path) -> None:
     upload(look, tmp_path)
     dark = look.find(".preview .dark-cells")
@@ -287,11 +339,11 @@ def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_o
 def test_a_wrong_field_that_is_folded_away_comes_on_view(look: Looking) -> None:
     look.open("#/new")
     unfold(look, "More settings")
-    field(look, "Maximum steps").fill("-3")
+    field(look, "Minimum rate").fill("-3")
     unfold(look, "More settings")
-    expect(field(look, "Maximum steps")).to_be_hidden()
+    expect(field(look, "Minimum rate")).to_be_hidden()
     look.button("Start and watch").click()
-    expect(field(look, "Maximum steps")).to_be_focused()
+    expect(field(look, "Minimum rate")).to_be_focused()
     look.sees("h1", "New run")
 
 

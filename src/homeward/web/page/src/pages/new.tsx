@@ -55,7 +55,7 @@ export function NewPage({ link }: { link: Link }) {
     settings.kind.value = "rover";
     settings.source.value = "upload";
     settings.suitTerrain();
-    ground.forget();
+    ground.leave();
   }, [link]);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
@@ -103,7 +103,8 @@ export function NewPage({ link }: { link: Link }) {
 }
 
 function Explorers() {
-  const { algorithm, beside, explorer, home, kind } = settings;
+  const { algorithm, beside, explorer, home, kind, limit } = settings;
+  const limitHint = kind.value === "grid" ? "20 per square if empty" : "2000 if empty";
   return (
     <fieldset class="card stack">
       <legend>Explorer</legend>
@@ -134,6 +135,9 @@ function Explorers() {
         ]}
         onChange={() => (home.value = algorithm.value === "paper" ? "current" : "start")}
       />
+      <div class="fields">
+        <Field label="Maximum steps" value={limit} min={0} step={1} hint={limitHint} />
+      </div>
       {explorer.value === "safe" && (
         <Check value={beside}>
           Also run an unsafe explorer in the same world, and compare the two
@@ -144,15 +148,13 @@ function Explorers() {
 }
 
 function MoreSettings() {
-  const limitHint = settings.kind.value === "grid" ? "20 per square if empty" : "2000 if empty";
-  const { floor, floorUnit, isPaper, kind, name, seed, limit, part, truth } = settings;
+  const { floor, floorUnit, isPaper, kind, name, seed, part, truth } = settings;
   return (
     <details class="card">
       <summary>More settings</summary>
       <div class="fields">
         <Field label="Name" value={name} type="text" hint={nameHint(name.value)} />
         <Field label="Seed" value={seed} required min={0} step={1} hint="same seed, same run" />
-        <Field label="Maximum steps" value={limit} min={0} step={1} hint={limitHint} />
         {!isPaper.value && (
           <Field
             label="Minimum rate"

@@ -59,7 +59,7 @@ export function Field(props: FieldProps) {
   );
 }
 
-export function Check(props: { value: Signal<boolean>; children: ComponentChildren }) {
+export function Check(props: { value: { value: boolean }; children: ComponentChildren }) {
   const { value, children } = props;
   return (
     <label class="check row">

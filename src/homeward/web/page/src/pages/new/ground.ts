@@ -94,6 +94,12 @@ export function wrongStart(text: string): string {
     : "Give both the row and the column of the start, or neither.";
 }
 
+/** Show no ground, and leave the start to the server, until the next terrain is read. */
+export function leave(): void {
+  ground.value = null;
+  forget();
+}
+
 /** Leave the start to the server. */
 export function forget(why = ""): void {
   place.value = null;

@@ -26,8 +26,8 @@ export function Preview() {
       return undefined;
     }
     const stop = new AbortController();
+    note.value = "Reading the terrain…";
     const wait = window.setTimeout(() => {
-      note.value = "Reading the terrain…";
       ground
         .groundOf(query, stop.signal)
         .then((found) => {
@@ -63,7 +63,7 @@ export function Preview() {
   };
   return (
     <div class="preview stack">
-      <div class="preview-box" hidden={!on}>
+      <div class={on?.query === query ? "preview-box" : "preview-box outdated"} hidden={!on}>
         <canvas
           ref={canvas}
           onClick={choose}

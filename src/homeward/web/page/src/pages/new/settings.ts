@@ -1,6 +1,7 @@
 // The settings of a new run as the form holds them, and as a configuration's keys.
 
 import { computed, signal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import type { Upload, UploadedArea } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
@@ -14,7 +15,6 @@ export const kind = signal<Kind>("grid");
 export const name = signal("");
 export const level = signal(0.95);
 export const explorer = signal("safe");
-export const beside = signal(true);
 export const algorithm = signal<"rate" | "paper">("rate");
 export const floor = signal("");
 export const home = signal<Home>("start");
@@ -67,31 +67,108 @@ function suitRange(next: string): void {
   suitedRange = next;
 }
 
+/** Set a sensor that reaches five cells of a file. */
+function suitRangeToCell(): void {
+  suitRange(String(Number((5 * Number(cell.value)).toPrecision(6))));
+}
+
 /** Set cells of a whole number of pixels of a file, and a sensor that reaches five of them. */
 export function suitFile({ shape, size: pixel }: Upload): void {
-  const pixels = Math.max(1, Math.round(Math.max(...shape) / ACROSS));
-  const side = Number((pixels * Math.max(...pixel)).toPrecision(6));
-  cell.value = String(side);
-  suitRange(String(Number((5 * side).toPrecision(6))));
+  adjust(() => {
+    const pixels = Math.max(1, Math.round(Math.max(...shape) / ACROSS));
+    cell.value = String(Number((pixels * Math.max(...pixel)).toPrecision(6)));
+    suitRangeToCell();
+  });
+  delete cellsTyped.upload;
+}
+
+/** Set the range of the sensor on a file after its cell size was typed. */
+export function suitTypedCell(): void {
+  cellsTyped[source.value] = cell.value;
+  if (source.value === "upload" && file.value && Number(cell.value) > 0) adjust(suitRangeToCell);
 }
 
 /** Maximum climb and descent of a real vehicle, for real terrain, and of the paper's, for synthetic Mars. */
 const limitsOf: Record<"real" | "paper", [string, string]> = { real: ["20", "30"], paper: ["5", "45"] };
 let shown: keyof typeof limitsOf = "paper";
+const cellsTyped: Partial<Record<Source, string>> = {};
 
-/** Set the cells that suit the terrain, and the limits of its vehicle; limits that were changed stay with theirs. */
+/** Set the cells that suit the terrain, and the limits of its vehicle; what was typed stays with its terrain. */
 export function suitTerrain(): void {
+  const typed = cellsTyped[source.value];
   if (source.value === "upload" && file.value) suitFile(file.value);
-  else {
-    cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
-    suitRange(USUAL_RANGE);
-  }
-  const vehicle = isDriven.value ? "real" : "paper";
-  if (vehicle === shown) return;
-  limitsOf[shown] = [climb.value, descend.value];
-  shown = vehicle;
-  [climb.value, descend.value] = limitsOf[vehicle];
+  adjust(() => {
+    if (source.value !== "upload" || !file.value) {
+      cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
+      suitRange(USUAL_RANGE);
+    }
+    const vehicle = isDriven.value ? "real" : "paper";
+    if (vehicle !== shown) {
+      limitsOf[shown] = [climb.value, descend.value];
+      shown = vehicle;
+      [climb.value, descend.value] = limitsOf[vehicle];
+    }
+  });
+  if (typed === undefined) return;
+  cell.value = typed;
+  suitTypedCell();
 }
+
+interface Adjusted {
+  label: string;
+  unit: string;
+  field: Signal<string>;
+  before: string;
+  after: string;
+}
+
+const ADJUSTABLE: [string, string, Signal<string>][] = [
+  ["cell size", "\u00a0m", cell],
+  ["sensor range", "\u00a0m", range],
+  ["maximum climb", "°", climb],
+  ["maximum descent", "°", descend],
+];
+const adjustments = signal<Adjusted[]>([]);
+
+/** Do something that sets fields, and keep what it changed. */
+function adjust(doing: () => void): void {
+  const before = ADJUSTABLE.map(([, , field]) => field.value);
+  doing();
+  const changed = ADJUSTABLE.flatMap(([label, unit, field], i): Adjusted[] => {
+    const [old = "", after] = [before[i], field.value];
+    return old === after ? [] : [{ label, unit, field, before: old, after }];
+  });
+  const fields = new Set(changed.map(({ field }) => field));
+  adjustments.value = [...adjustments.value.filter(({ field }) => !fields.has(field)), ...changed];
+}
+
+/** Forget what was set for another terrain. */
+export function forgetAdjusted(): void {
+  adjustments.value = [];
+}
+
+/** What was set for the terrain and still stands in its field, as a sentence; "" for nothing. */
+export const adjusted = computed(() => {
+  const parts = adjustments.value
+    .filter(({ field, before, after }) => field.value === after && before !== after)
+    .map(({ label, unit, before, after }) => `${label} ${after}${unit}${before ? ` (it was ${before}${unit})` : ""}`);
+  if (!parts.length) return "";
+  const limits = adjustments.value.some(({ field }) => field === climb || field === descend);
+  const back = limits ? " Limits that you typed stay with the kind of terrain that you typed them for." : "";
+  return `Set for this terrain: ${parts.join(", ")}.${back}`;
+});
+
+const besideChosen = signal<boolean | null>(null);
+
+/** Whether an unsafe explorer goes beside a safe one: unless chosen, on all grounds but one's own. */
+export const beside = {
+  get value(): boolean {
+    return besideChosen.value ?? !(kind.value === "rover" && source.value === "upload");
+  },
+  set value(chosen: boolean) {
+    besideChosen.value = chosen;
+  },
+};
 
 export const keepsLevel = computed(() => explorer.value === "safe" || explorer.value === "naive");
 

@@ -2,7 +2,7 @@
 
 import { Choice, Field } from "../../parts/fields";
 import { ClosedFile } from "./closed";
-import { forget } from "./ground";
+import { forget, leave } from "./ground";
 import { Preview } from "./preview";
 import { complaint, targets } from "./reading";
 import { limits } from "../../run/schema";
@@ -39,8 +39,9 @@ export function TerrainFields() {
           ["upload", "Your file", "GeoTIFF, HiRISE .IMG, ASCII grid, …"],
         ]}
         onChange={() => {
+          settings.forgetAdjusted();
           settings.suitTerrain();
-          forget();
+          leave();
         }}
       />
       {source.value === "upload" && <Uploader />}
@@ -52,8 +53,11 @@ export function TerrainFields() {
             <Field label="West to east" unit="m" value={columns} {...needed("columns")} />
           </>
         )}
-        <Field label="Cell size" unit="m" value={cell} {...needed("cell")} />
+        <Field label="Cell size" unit="m" value={cell} {...needed("cell")} onChange={settings.suitTypedCell} />
       </div>
+      <p class="adjusted fine" role="status" hidden={!settings.adjusted.value}>
+        {settings.adjusted.value}
+      </p>
       <div class="fields">
         <ClosedFile
           label="Obstacles"

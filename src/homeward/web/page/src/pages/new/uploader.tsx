@@ -7,7 +7,7 @@ import type { About, Upload } from "../../api";
 import { complain, hush, message } from "../../messages";
 import { Field } from "../../parts/fields";
 import { figure } from "../../words";
-import { forget } from "./ground";
+import { leave } from "./ground";
 import { number } from "./reading";
 import { file, suitFile } from "./settings";
 
@@ -27,7 +27,7 @@ function take(next: File | undefined): void {
   needsPixel.value = /\.npy$/i.test(next.name);
   pixel.value = sentWith = "";
   file.value = null;
-  forget();
+  leave();
   if (message.value?.wrong) hush();
   tries++; // the upload in progress is obsolete
   sending?.stop();
@@ -78,7 +78,7 @@ async function send(sent: File): Promise<void> {
 /** Use an upload as the terrain. */
 function settle(done: Upload): void {
   file.value = done;
-  forget();
+  leave();
   suitFile(done);
 }
 
