@@ -51,32 +51,19 @@ class Looks(NamedTuple):
 
     Attributes
     ----------
-    shape : tuple
-        Rows and columns of the map; states are row-major.
-    down : [V] array of int
-        Offset in rows.
-    right : [V] array of int
-        Offset in columns.
-    weight : [V] array of float
-        Weight of a look at each offset.
-    amount : [S] array of float
-        Remaining variance of each cell, or its remaining gain.
-    logarithmic : bool
-        Whether gains are logarithmic.
-    action : [S] array of int
-        Action that makes the look in each cell; empty if arrival in the cell makes it.
-    ground : [R, C] array of float
-        m, believed heights, which may hide cells; empty if no cell is hidden.
-    mast : float
-        m, height of the sensor above the ground.
-    done : [S] array of bool
-        Mask of cells from which another look has no gain; empty if there is no such cell.
-    visit : [S] array of float
-        Gain of being in a cell for the first time; empty if it has no gain.
-    remaining : float
-        The value of `total` if the belief has computed it, else NaN.
-    largest : float
-        The largest `amount` if the belief has computed it, else NaN.
+    shape : Rows and columns of the map; states are row-major
+    down : [V] offset in rows
+    right : [V] offset in columns
+    weight : [V] weight of a look at each offset
+    amount : [S] remaining variance of each cell, or its remaining gain
+    logarithmic : Whether gains are logarithmic
+    action : [S] action that makes the look in each cell; empty if arrival in the cell makes it
+    ground : [R, C] m, believed heights, which may hide cells; empty if no cell is hidden
+    mast : m, height of the sensor above the ground
+    done : [S] mask of cells from which another look has no gain; empty if there is no such cell
+    visit : [S] gain of being in a cell for the first time; empty if it has no gain
+    remaining : The value of `total` if the belief has computed it, else NaN
+    largest : The largest `amount` if the belief has computed it, else NaN
     """
 
     shape: tuple[int, int]

@@ -82,14 +82,10 @@ class SparseMDP(Named):
 
     Attributes
     ----------
-    transitions : [S·A, S] csr_array
-        Probability of each next state; row s·A + a is action a in state s.
-    reward : [S, A] array of float
-        Zero unless given.
-    state_names : tuple, optional
-        Names of the states; None without names.
-    action_names : tuple, optional
-        Names of the actions; None without names.
+    transitions : [S·A, S] probability of each next state; row s·A + a is action a in state s
+    reward : [S, A] reward of each action in each state; zero unless given
+    state_names : Names of the states; None without names
+    action_names : Names of the actions; None without names
     """
 
     transitions: csr_array
@@ -233,18 +229,12 @@ class Moves(Named):
 
     Attributes
     ----------
-    dest : [S, A] array of int
-        Destination of each move.
-    success : [S, A] array of float
-        Probability that the move works.
-    reward : [S, A] array of float
-        Zero unless given.
-    state_names : tuple, optional
-        Names of the states; None without names.
-    action_names : tuple, optional
-        Names of the actions; None without names.
-    memo : dict[str, Any]
-        Cache of data derived from `dest`; see `with_success`.
+    dest : [S, A] destination of each move
+    success : [S, A] probability that the move works
+    reward : [S, A] reward of each action in each state; zero unless given
+    state_names : Names of the states; None without names
+    action_names : Names of the actions; None without names
+    memo : Cache of data derived from `dest`; see `with_success`
     """
 
     dest: IntArray

@@ -139,7 +139,7 @@ def test_a_step_on_terrain_passes_through_these_functions(
     blocked = walk.index("TerrainBelief.blocked_probability")
     walk.insert(blocked + 1, "TerrainBelief.least_blocked")
     walk.remove("Shares.at")
-    assert functions == ["TerrainBelief.update", *walk]
+    assert functions == ["SlopeBelief.update", *walk]
     assert len(functions) + len(kernels) <= 25
     assert kernels == KERNELS | {"free_again", "search_outward", "look_ahead"}
 

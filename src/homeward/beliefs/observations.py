@@ -44,13 +44,7 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The observation that the explorer is in `state`.
-
-    Attributes
-    ----------
-    state : int or str
-        The number or the name of the state.
-    """
+    """The observation that the explorer is in `state`, an index or a name."""
 
     state: int | str
 
@@ -61,14 +55,9 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The observation that `action` in `state` led to `next_state`, or ended the process (None).
+    """The observation that `action` in `state` led to `next_state`.
 
-    Attributes
-    ----------
-    state, next_state : int or str
-        Numbers or names of states; `next_state` is None if the process ended.
-    action : int or str
-        The number or the name of the action.
+    They are indices or names; `next_state` is None if the process ended.
     """
 
     state: int | str
@@ -86,15 +75,11 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """The observation of an event that has a known probability in each world.
+    """The observation of an event with known probabilities `chances` [M], one for each world.
 
-    Only a `FiniteBelief` learns from it, by Bayes' rule.
-
-    Attributes
-    ----------
-    chances : tuple of float
-        Probability [M] of the event in each world of the belief before all updates. After updates
-        that removed worlds, `FiniteBelief.labels` has the indices of the worlds that are left.
+    The worlds are those of the belief before all updates. After updates that removed worlds,
+    `FiniteBelief.labels` has the indices of the worlds that are left. Only a `FiniteBelief` learns
+    from this observation, by Bayes' rule.
     """
 
     chances: tuple[float, ...]
@@ -124,10 +109,8 @@ class Rows:
 
     Attributes
     ----------
-    pairs : tuple of (state, action)
-        The n observed state-actions, as indices or names.
-    probabilities : [n, S] array
-        Probability of each next state.
+    pairs : The n observed state-actions, as indices or names
+    probabilities : [n, S] probability of each next state
     """
 
     pairs: tuple[tuple[int | str, int | str], ...]

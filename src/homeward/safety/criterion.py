@@ -45,20 +45,13 @@ class Situation:
 
     Attributes
     ----------
-    model : Moves or SparseMDP
-        The mean model.
-    corrections : Corrections
-        σ: `returning` and `exploring`, each [S, A] and at most 0.
-    discount : float
-        γ: the probability that exploration goes on for another step.
-    state, start : int
-        The current state, and the first state of the run.
-    general : callable, optional
-        Function that returns the general correction σ [S, A].
-    limits : callable, optional
-        Function that returns the least and the greatest reward of any world; None if unknown.
-    steps : int, optional
-        Steps until the recall; None if the recall is random.
+    model : The mean model
+    corrections : The corrections σ: `returning` and `exploring`, each [S, A] and at most 0
+    discount : γ, the probability that exploration goes on for another step
+    state, start : The current state, and the first state of the run
+    general : Function that returns the general correction σ [S, A]
+    limits : Function that returns the least and the greatest reward of any world; None if unknown
+    steps : Steps until the recall; None if the recall is random
     """
 
     model: Model
@@ -106,28 +99,17 @@ class Requirement:
 
     Attributes
     ----------
-    name : str
-        What is required, in words.
-    level : float
-        The required probability or amount.
-    reward : [S, A] array
-        The reward whose total is bounded; finite.
-    home : [n] array of int
-        States that count as home; empty by default, if no return is required.
-    returns : ReturnSolution
-        The return policy; by default its values are 0.
-    worth : [S] or [S, A] array, optional
-        Value of a recall in each state, or of each action, without σ.
-    allowed : [S, A] array of bool, optional
-        Mask of the set to stay inside.
-    least, unit : float
-        Offset and scale of the total.
-    final : [S] array, optional
-        Value of a recall at a fixed step in each state.
-    within : int, optional
-        Largest number of steps of a return; None for any number.
-    kind : str
-        ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion.
+    name : What is required, in words
+    level : The required probability or amount
+    reward : [S, A] reward whose total is required; finite
+    home : [n] states that count as home; empty by default, if no return is required
+    returns : The return policy; by default its values are 0
+    worth : [S] or [S, A] value of a recall in each state, or of each action, without σ
+    allowed : [S, A] mask of the set to stay inside
+    least, unit : Offset and scale of the total
+    final : [S] value of a recall at a fixed step in each state
+    within : Largest number of steps of a return; None for any number
+    kind : ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion
     """
 
     name: str

@@ -24,15 +24,11 @@ class Allowance(NamedTuple):
 
     Attributes
     ----------
-    amount
-        The total amount, above 0.
-    unit
-        The unit of the amount, such as m.
-    use
-        [S, A] amount that an attempt uses if it works, at least 0.
-    lost
-        [S, A] amount that an attempt uses if it fails, at least 0. For actions that stay, it is the
-        amount that they use.
+    amount : The total amount, above 0
+    unit : The unit of the amount, such as m
+    use : [S, A] amount that an attempt uses if it works, at least 0
+    lost : [S, A] amount that an attempt uses if it fails, at least 0. For actions that stay, it is
+        the amount that they use.
     """
 
     amount: float
@@ -47,14 +43,10 @@ class ReturnBefore:
 
     Parameters
     ----------
-    allowances
-        Total amounts that the whole run may use, including the way home.
-    delta
-        The safety level of the whole run.
-    home
-        The run's ``"start"``, or a list of states; reaching any one of them is enough.
-    within
-        Largest number of steps of the return alone; None for any number.
+    allowances : Total amounts that the whole run may use, including the way home
+    delta : The safety level of the whole run
+    home : The run's ``"start"``, or a list of states; reaching any one of them is enough
+    within : Largest number of steps of the return alone; None for any number
     """
 
     allowances: tuple[Allowance, ...]

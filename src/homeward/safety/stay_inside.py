@@ -23,10 +23,8 @@ class StayInside:
 
     Parameters
     ----------
-    allowed : [S] or [S, A] array of bool, or sequence of str
-        Mask of the set's states or state-actions, or the names of its states.
-    delta : float
-        The safety level, 0 < δ ≤ 1.
+    allowed : [S] or [S, A] mask of the set's states or state-actions, or the names of its states
+    delta : The safety level, 0 < δ ≤ 1
     """
 
     allowed: BoolArray | Sequence[str]
@@ -109,11 +107,5 @@ class StayInside:
         sure = np.ones(model.states)
         reward, final = situation.recall_reward(sure, sigma, out)
         return Requirement(
-            self.name,
-            self.delta,
-            reward,
-            worth=sure,
-            allowed=allowed,
-            final=final,
-            kind="stay",
+            self.name, self.delta, reward, worth=sure, allowed=allowed, final=final, kind="stay"
         )
