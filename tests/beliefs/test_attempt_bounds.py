@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -56,7 +56,6 @@ def assert_sound(belief: TerrainBelief) -> None:
     assert (belief.blocked_probability() >= 1.0 - truth - margin).all()
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([(1, 3), (2, 2), (2, 3), (3, 3)]),
     st.sampled_from([(1e-3,), (1e-3, 0.5), (0.3,), (1e-3, 0.1, 1.0)]),

@@ -23,7 +23,7 @@ EAST, WEST = 3, 7
 
 
 def bounds_of(belief: TerrainBelief, edges: Sequence[Edge]) -> tuple[float, float]:
-    states, actions = np.array(edges, np.int64).reshape(-1, 2).T
+    states, actions = np.array(edges, np.int64).reshape(-1, 2).T.copy()  # compiled already
     found = work_together(belief, MoveSets(np.array([0, len(states)]), states, actions))
     assert found is not None
     assert found.evaluator == evaluator_of(belief) == "path"

