@@ -147,6 +147,11 @@ class Remainder(NamedTuple):
     unproven: bool = False  # whether sampled certificates could allow what can't be proven
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and its noun, such as "1 step" or "1,200 steps"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def sentence(text: str) -> str:
     """Return a clause as a sentence: capitalised, with a full stop."""
     return f"{text[:1].upper()}{text[1:]}."

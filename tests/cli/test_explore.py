@@ -289,7 +289,7 @@ def test_a_run_of_another_configuration_is_refused_and_left_as_it_is(
     homeward("explore", raster, "--steps", 2, "--out", "one")
     before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
     said = homeward("explore", raster, "--out", "one", "--seed", 4, "--climb", 9, code=2)
-    assert "(--seed: recorded 0, given 4; --climb: recorded 20.0, given 9.0)" in said.err
+    assert "(--seed: recorded 0, given 4; --climb: recorded 20, given 9)" in said.err
     assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
 
 
@@ -305,7 +305,7 @@ def test_only_what_was_given_and_differs_is_told(
             (raster, "--climb", 8, "--start", "5,5"),
             "--start: recorded 4,4, given 5,5",
         ),
-        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 20.0"),
+        ((raster, "--start", HERE), "--climb: recorded 8, by default 20"),
         ((raster, "--unsafe"), "--explorer: recorded safe, given unsafe"),
     ):
         said = homeward("explore", *words, "--out", "one", code=2)
@@ -502,7 +502,7 @@ def test_a_raster_that_has_changed_is_told_as_such(
     said = homeward(*asked, code=2)
     assert "crater.tif: the terrain has changed since the run was created" in said.err
     said = homeward(*asked, "--cell", 40, code=2)
-    assert "(--cell: recorded 20.0, given 40.0)" in said.err
+    assert "(--cell: recorded 20, given 40)" in said.err
 
 
 def test_fewer_steps_than_there_are_change_nothing(

@@ -62,7 +62,7 @@ def test_reports_of_a_file_have_no_options(tmp_path: Path) -> None:
 def test_an_option_of_a_simulation_is_refused_with_its_reason(option: str, tmp_path: Path) -> None:
     done = invoke("mission", "start", "rover", str(tmp_path / "m"), option, "1")
     assert isinstance(done.exception, HomewardError)
-    assert str(done.exception).startswith(f"{option} is of a simulated world only")
+    assert str(done.exception).startswith(f"{option} applies only to simulated worlds")
     assert f"{option} " not in invoke("mission", "start", "rover", "--help").output
 
 

@@ -177,7 +177,7 @@ def test_the_same_command_goes_on_and_another_one_is_refused() -> None:
     assert run_grid("--out", "one")["steps"] == 2
     error = refused("run", "grid", "--size", 6, "--seed", 2, "--delta", 0.5, "--out", "one")
     assert isinstance(error, InvalidFileError)
-    assert "(--delta: recorded 1.0, given 0.5)" in str(error)
+    assert "(--delta: recorded 1, given 0.5)" in str(error)
     assert "(--seed: recorded 2, by default 0)" in str(
         refused("run", "grid", "--size", 6, "--out", "one")
     )

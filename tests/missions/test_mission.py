@@ -240,7 +240,7 @@ def test_a_mission_is_certified_like_a_run(mission: Mission, player: GridPlayer)
 
 
 def test_a_mission_is_not_a_run(mission: Mission, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFileError, match="is a mission, which goes on by reports"):
+    with pytest.raises(InvalidFileError, match="is a mission, which its reports continue"):
         mission.run.resume()
     with pytest.raises(InvalidFileError, match="is already a mission"):
         Mission.start(mission.run.directory, "grid", {"map": "a1"})

@@ -9,7 +9,7 @@ import homeward
 from homeward.errors import InvalidFileError
 from homeward.planning.explorer import OLD_ENDS, End
 from homeward.runs import Manifest, RunStatus
-from homeward.runs.manifest import FORMAT, Session, changes, made_alike, versions_here
+from homeward.runs.manifest import FORMAT, Session, changes, made_with, versions_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,8 +107,8 @@ def test_steps_are_told_apart_by_the_versions_that_they_were_taken_with(
         Session(started="", ended=None, first=n, versions=versions)
         for n, versions in ((1, here), (5, other), (6, other), (6, here))
     )
-    assert made_alike(sessions, first, last, here) is alike
+    assert made_with(here, sessions, first, last) is alike
 
 
 def test_no_steps_are_of_no_other_version() -> None:
-    assert made_alike((), 1, 0, versions_here())
+    assert made_with(versions_here(), (), 1, 0)

@@ -63,7 +63,7 @@ def test_steps_that_are_replayed_are_not_planned_again(
 def test_seeds_too_large_for_every_step_are_written_more_rarely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Run, room: int
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", room)
+    monkeypatch.setattr(replaying, "WARM_START_BYTES_PER_STEP", room)
     sparse = meadow(tmp_path / "run")
     sparse.resume()
     seeded = [record.step for record in sparse.records() if record.seeds is not None]
@@ -88,7 +88,7 @@ def test_seeds_too_large_for_every_step_are_written_more_rarely(
 def test_steps_without_seeds_are_not_planned_again_with_other_versions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", 8)
+    monkeypatch.setattr(replaying, "WARM_START_BYTES_PER_STEP", 8)
     made = meadow(tmp_path / "run")
     steps = made.steps()
     for _ in range(6):
@@ -152,7 +152,7 @@ def test_a_record_of_another_world_is_refused_and_left_as_it_is(
     change: dict[str, Any],
     message: str,
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", room)
+    monkeypatch.setattr(replaying, "WARM_START_BYTES_PER_STEP", room)
     made = meadow(tmp_path / "run")
     steps = made.steps()
     for _ in range(5):
@@ -172,7 +172,7 @@ def test_a_record_of_another_world_is_refused_and_left_as_it_is(
 def test_a_plan_that_comes_out_differently_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", 0)
+    monkeypatch.setattr(replaying, "WARM_START_BYTES_PER_STEP", 0)
     made = meadow(tmp_path / "run")
     steps = made.steps()
     for _ in range(3):
@@ -189,7 +189,7 @@ def test_a_plan_that_comes_out_differently_is_refused(
 def test_steps_beyond_the_explorers_own_end_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", 0)
+    monkeypatch.setattr(replaying, "WARM_START_BYTES_PER_STEP", 0)
     made = meadow(tmp_path / "run", moody=False, rows=1, columns=2, limit=50)
     made.resume()
     records = list(made.records())

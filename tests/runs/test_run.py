@@ -221,7 +221,7 @@ def test_a_run_can_be_read_while_it_is_written(tmp_path: Path) -> None:
 def test_the_manifest_says_now_and_then_how_far_the_run_has_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "REFRESH", -1.0)
+    monkeypatch.setattr(run, "REFRESH_SECONDS", -1.0)
     for step in meadow(tmp_path / "run").steps():
         assert Run.open(tmp_path / "run").manifest.steps == step.number
 
@@ -357,7 +357,7 @@ def test_a_config_of_another_version_is_refused(
     made = Run.create(tmp_path / "run", "meadow")
     monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, version=2)})
     with pytest.raises(
-        InvalidFileError, match="is a meadow run of version 1; this Homeward reads ver"
+        InvalidFileError, match="is a meadow run of version 1, and this Homeward reads"
     ):
         made.resume()
     assert made.trajectory() == ()  # what was recorded can still be read

@@ -50,7 +50,9 @@ def forge(run: Run, step: int, **change: Any) -> None:
 def test_every_step_is_planned_again_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    monkeypatch.setattr(replaying, "ROOM", room)  # without room, steps before are planned again too
+    monkeypatch.setattr(
+        replaying, "WARM_START_BYTES_PER_STEP", room
+    )  # without room, steps before are planned again too
     run = meadow(tmp_path / "run", moody=False, limit=6)
     run.resume()
     before = log_of(run)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import uvicorn
 
-from homeward.web.app import Server, ServerSettings
+from homeward.web.app import Server
 from homeward.web.guard import Guard
+from homeward.web.limits import ServerSettings
 from homeward.web.serving import bind
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from homeward.runs.lock import locked
 from homeward.web import jobs as module
 from homeward.web.catalogue import Catalogue
 from homeward.web.jobs import Jobs
+from homeward.web.limits import ServerSettings
 from homeward.web.refusals import RefusalError
 
 FAKE = (sys.executable, "-I", str(Path(fake_job.__file__)))
@@ -31,7 +32,7 @@ def play(root: Path, scene: Scene, most: int = 1) -> Jobs:
     """Open a journal, let something happen, and close it."""
 
     async def whole() -> Jobs:
-        jobs = Jobs(Catalogue(root), most, FAKE)
+        jobs = Jobs(Catalogue(root), ServerSettings(jobs=most), FAKE)
         await jobs.open()
         try:
             await scene(jobs)
@@ -388,14 +389,14 @@ def test_so_many_runs_wait_and_so_many_bytes(tmp_path: Path) -> None:
     make(tmp_path, "a", "b", "c")
 
     async def scene(jobs: Jobs) -> None:
-        jobs.max_queued = 1
+        jobs.limits = ServerSettings(jobs=1, queued=1)
         await jobs.start("a")
         await jobs.start("b")
         with pytest.raises(RefusalError, match="the maximum is 1") as refusal:
             await jobs.start("c")
         assert refusal.value.status == 507
-        jobs.max_queued = 5
-        jobs.max_queued_bytes = (tmp_path / "b" / "config.json").stat().st_size + 10
+        size = (tmp_path / "b" / "config.json").stat().st_size + 10
+        jobs.limits = ServerSettings(jobs=1, queued=5, queued_bytes=size)
         await jobs.check_room(1, 10)
         with pytest.raises(RefusalError, match="11 more do not fit"):
             await jobs.check_room(1, 11)

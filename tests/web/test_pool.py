@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from homeward.web import pool as module
+from homeward.web.limits import ServerSettings
 from homeward.web.pool import Pool, Worker
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import ViewingService, serve
@@ -104,7 +105,7 @@ def test_a_plan_does_not_wait_for_the_events_of_a_run(tmp_path: Path) -> None:
 
 def test_the_processes_can_be_started_before_somebody_asks(tmp_path: Path) -> None:
     async def scene() -> None:
-        pool = Pool(tmp_path, 1, 60.0)
+        pool = Pool(tmp_path, ServerSettings(viewers=1, answer=60.0))
         pool.viewers = [worker(tmp_path)]
         await pool.warm()
         (one,) = pool.viewers
@@ -123,7 +124,7 @@ def test_nothing_is_imported_from_where_the_server_was_started(tmp_path: Path) -
         "from pathlib import Path\n"
         "from homeward.web.pool import Pool\n"
         "async def main():\n"
-        "    pool = Pool(Path(), 1)\n"
+        "    pool = Pool(Path())\n"
         "    await pool.ask('a', 'ready')\n"
         "    pool.close()\n"
         "if __name__ == '__main__':\n"
@@ -212,7 +213,7 @@ def test_the_loop_goes_on_while_a_process_works(tmp_path: Path) -> None:
 
 def test_a_run_has_its_process() -> None:
     async def scene() -> None:
-        pool = Pool(Path("/runs"), 2)
+        pool = Pool(Path("/runs"))
         names = [f"run-{n}" for n in range(20)]
         assert {(*pool.viewers, pool.maker).index(pool.worker_of(name)) for name in names} == {0, 1}
         assert all(pool.worker_of(name) is pool.worker_of(name) for name in names)
@@ -223,7 +224,7 @@ def test_a_run_has_its_process() -> None:
 
 def test_the_two_runs_of_a_pair_have_two_processes() -> None:
     async def scene() -> None:
-        pool = Pool(Path("/runs"), 2)
+        pool = Pool(Path("/runs"))
         for n in range(20):
             safe, unsafe = (pool.worker_of(f"pair-{n}-{end}") for end in ("safe", "unsafe"))
             assert safe is not unsafe

@@ -31,7 +31,7 @@ async def following(stream: AsyncIterator[str]) -> tuple[str, str | None, dict[s
 
 def streams_of(root: Path, most: int = 64) -> Streams:
     catalogue = Catalogue(root)
-    return Streams(catalogue, Jobs(catalogue, 1), most)
+    return Streams(catalogue, Jobs(catalogue), most)
 
 
 def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> None:

@@ -14,6 +14,7 @@ from tests.web.rasters import geotiff
 from homeward.files import replace_json
 from homeward.terrain import read_elevation
 from homeward.web import uploads as module
+from homeward.web.limits import ServerSettings
 from homeward.web.refusals import RefusalError
 from homeward.web.uploads import AREA_SUFFIXES, Uploads, name_of, path_of
 
@@ -155,18 +156,18 @@ def test_an_oversized_upload_is_refused_before_a_byte_is_read(tmp_path: Path) ->
 
 
 def test_an_upload_that_is_larger_than_it_says_is_cut_off(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, max_bytes=1 << 20)
+    uploads = Uploads(tmp_path, ServerSettings(upload=1 << 20))
     refused(uploads, 413, "larger than 1 MB", "hills.tif", 5, *[bytes(1 << 16)] * 20)
     refused(uploads, 413, "larger than 1 MB", "hills.tif", None, *[bytes(1 << 16)] * 20)
 
 
 def test_an_upload_that_stops_midway_is_given_up(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, max_silent=0.1)
+    uploads = Uploads(tmp_path, ServerSettings(stalled=0.1))
     refused(uploads, 400, "no byte of the upload", "hills.tif", None, b"a", pause=0.5)
 
 
 def test_an_upload_that_trickles_is_given_up(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, max_silent=1.0, max_seconds=0.2)
+    uploads = Uploads(tmp_path, ServerSettings(stalled=1.0, longest=0.2))
     refused(uploads, 400, "took longer than", "hills.tif", None, *[b"a"] * 100, pause=0.02)
 
 
@@ -209,7 +210,7 @@ def test_a_folder_of_uploads_that_is_a_link_is_refused(tmp_path: Path) -> None:
 def test_uploads_have_so_many_bytes_together(tmp_path: Path) -> None:
     folder = kept(tmp_path, "0" * 16, 0.0)
     (folder / "terrain.tif").write_bytes(bytes(3 << 20))
-    uploads = Uploads(tmp_path, max_stored=4 << 20)
+    uploads = Uploads(tmp_path, ServerSettings(stored=4 << 20))
 
     async def body() -> AsyncIterator[bytes]:
         yield b"a"

@@ -1,14 +1,14 @@
 """The `homeward` command."""
 
-# The module `signal` makes enumerations of this one first, which takes a while.
+# `_signal` is the fast C part of `signal`; importing `signal` creates enumerations first.
 import _signal as signal  # type: ignore[import-not-found]
 
 
 def main() -> None:
     """Run the `homeward` command.
 
-    Until the handler of Ctrl-C is installed, the signal ends the process silently: nothing was
-    written yet. To make this time short, this module and `homeward` import as little as possible.
+    Before `cli.interrupts` installs its handler, nothing is written, and Ctrl-C ends the process
+    without a traceback. To make this time short, this module and `homeward` import little.
     """
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if raises:
@@ -18,5 +18,5 @@ def main() -> None:
 
         run()
     finally:
-        if raises:  # a program that calls `main` goes on
+        if raises:  # restore the handler for a program that calls `main`
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,17 +13,15 @@ from homeward.cli.retired import check_retired
 
 
 class Root(TyperGroup):
-    """The top-level commands; the options of ``explore`` are created only when it is called."""
+    """The top-level commands; `cli.explore` is imported only when ``explore`` is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command for the arguments; raise if it was renamed."""
         check_retired(args)
-        name, found, rest = super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
         if name == "explore":
             from homeward.cli.explore import command
-
-            found = command
-        return name, found, rest
+        return name, command, rest
 
 
 app = typer.Typer(
@@ -51,8 +49,9 @@ app.add_typer(study.app, name="study")
 app.add_typer(paper.app, name="paper")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(is_given: bool) -> None:
+    """Print the version and exit if the option --version is given."""
+    if is_given:
         typer.echo(f"homeward {__version__}")
         raise typer.Exit
 
@@ -60,7 +59,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Explore unknown worlds and stay able to return home, with a probability that you set."""

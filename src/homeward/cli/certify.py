@@ -1,9 +1,8 @@
-"""``homeward certify``: check the bounds that a saved plan or a run claims."""
+"""``homeward certify``: check the bounds that a saved plan or a recorded run claims."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,20 +48,20 @@ def certify(
     workers: Workers = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npz", help="For a run: write the plan of the step to a file."),
+        typer.Option(metavar="FILE.npz", help="For a run: file to write the plan of the step to."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check every bound that a plan claims, without trusting the planner.
 
-    exact enumerates the worlds of a finite belief. sampling draws worlds from any belief, follows
-    the plan until a recall at a random time, follows the return policy, and counts the returns.
-    arithmetic recomputes the numbers of the plan without the code of the planner.
+    There are three methods. exact enumerates the worlds of a finite belief. sampling draws worlds
+    from any belief, follows the plan until a recall at a random time, then the return policy, and
+    counts the returns. arithmetic recomputes the numbers of the plan without the planner's code.
 
     For a run of the paper's algorithm, the plan of a step is made again from the record and
-    compared with the log. For any other run the level holds for the whole run: its risk budget is
-    audited without the planner (does each step have a return policy, and was its risk charged?),
-    and every step is planned again.
+    compared with the log. In any other run the level holds for the whole run. Then an audit, which
+    does not use the planner, checks that each step has a return policy and that its risk was
+    charged to the risk budget; and every step is planned again.
 
     Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 invalid input.
 
@@ -94,7 +93,7 @@ def certify(
                 )
         if out is not None:
             raise InvalidInputError(f"{what}: --out applies only to runs of the paper's algorithm")
-        _tell_run(recorded, what, as_json=as_json)
+        _print_run(recorded, what, as_json=as_json)
         raise typer.Exit(1 if recorded.refuted else 0)
     else:
         stored, title = recorded.stored, f"{what}, step {recorded.record.step}"
@@ -124,24 +123,23 @@ def certify(
         saved = {} if out is None else {"saved": str(out)}
         say_json({"plan": str(what), **where, **saved, **found.as_dict()})
     else:
-        for line in _told(found, title):
-            say(line)
+        _print_certificate(found, title)
         if out is not None:
             say(f"plan: {out}")
     raise typer.Exit(1 if found.refuted else 0)
 
 
-def _tell_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
+def _print_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
     """Print the verdict on a run whose level holds for the whole run."""
     from homeward.planning.plan import floored
 
     run = recorded.run
     assert run is not None
     if as_json:
-        found = {"plan": str(what), "step": recorded.record.step, "run": run.as_dict()}
-        found |= {"homes": [home.as_dict() for home in recorded.homes]}
-        said = {"reasons": list(recorded.reasons), "notes": list(recorded.notes)}
-        say_json({**found, "refuted": recorded.refuted, **said})
+        facts = {"plan": str(what), "step": recorded.record.step, "run": run.as_dict()}
+        facts |= {"homes": [home.as_dict() for home in recorded.homes]}
+        facts |= {"refuted": recorded.refuted, "reasons": list(recorded.reasons)}
+        say_json({**facts, "notes": list(recorded.notes)})
         return
     claimed = f"the run claims a lower bound of {floored(run.kept)}; required is {run.level:g}"
     say(f"{what}: {claimed if run.level > 0.0 else 'the run has no safety level'}")
@@ -157,10 +155,11 @@ def _tell_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
         say(sentence(note))
 
 
-def _told(found: Certificate, title: str) -> Iterator[str]:
-    """Print the verdicts of a certificate as a table, then yield sentences on its checks."""
+def _print_certificate(found: Certificate, title: str) -> None:
+    """Print the verdicts of a certificate as a table, then sentences on its checks."""
     if not found.verdicts:
-        yield from (f"{title}: {note}" for note in found.notes)
+        for note in found.notes:
+            say(f"{title}: {note}")
         return
 
     def number(value: float | None) -> str:
@@ -168,10 +167,11 @@ def _told(found: Certificate, title: str) -> Iterator[str]:
 
     rows = []
     for verdict in found.verdicts:
-        between = "exact" if verdict.method == "exact" else None
-        between = between or f"{number(verdict.low)} and {number(verdict.high)}"
+        between = f"{number(verdict.low)} and {number(verdict.high)}"
         if verdict.low is None or verdict.high is None:
             between = "-"
+        elif verdict.method == "exact":
+            between = "exact"
         row = {"criterion": verdict.criterion, "of": PARTS[verdict.part]}
         row |= {"required": number(verdict.level), "claimed": number(verdict.claimed)}
         row |= {"estimate": number(verdict.estimate), "between": between}
@@ -180,23 +180,24 @@ def _told(found: Certificate, title: str) -> Iterator[str]:
     right = ("required", "claimed", "estimate", "between")
     print_table(rows, f"Bounds claimed by {title}", right, red)
     worth, count = found.worth, len(found.verdicts)
-    yield from (f"Refuted: {reason}." for reason in (*worth.reasons, *found.said))
+    for reason in (*worth.reasons, *found.said):
+        say(f"Refuted: {reason}.")
     if worth.recomputed_value is not None:
         upper = ""
         if worth.recomputed_upper is not None:
             upper = f"; the value of every safe plan is at most {worth.recomputed_upper:.6g}"
-        yield f"Arithmetic: the value of the plan is {worth.recomputed_value:.6g}{upper}."
+        say(f"Arithmetic: the value of the plan is {worth.recomputed_value:.6g}{upper}.")
     if found.episodes:
         cut = max(v.sampled.cut for v in found.verdicts if v.sampled is not None)
-        long = f"; up to {cut} were stopped early" if cut else ""
+        stopped = f"; up to {cut} were stopped early" if cut else ""
         together = "the interval holds" if count == 1 else f"all {count} intervals hold jointly"
-        yield (
-            f"Sampling: {found.episodes} episodes, seed {found.seed}{long}; {together} with "
+        say(
+            f"Sampling: {found.episodes} episodes, seed {found.seed}{stopped}; {together} with "
             f"probability at least {found.confidence:g}."
         )
-    yield from map(sentence, found.notes)
-    yield (
-        f"{len(red)} of {count} bounds are refuted. The check took {found.seconds:.1f} s."
-        if red or not found.refuted
-        else f"No bound is refuted, but another claim is. The check took {found.seconds:.1f} s."
-    )
+    for note in found.notes:
+        say(sentence(note))
+    result = f"{len(red)} of {count} bounds are refuted."
+    if found.refuted and not red:
+        result = "No bound is refuted, but another claim is."
+    say(f"{result} The check took {found.seconds:.1f} s.")

@@ -1,4 +1,4 @@
-"""Run a command line: import it, call it, and turn errors into a message and an exit code."""
+"""Run a command-line program, and turn its errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run() -> None:
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a `HomewardError` prints one line on stderr and exits with code 2."""
+    """Run a Typer application; on a `HomewardError`, print one line and exit with code 2."""
     from homeward.errors import HomewardError
     from homeward.memory import keep_freed
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Workers
+from homeward.cli.options import Json, MaxSteps, Scheduler, Workers
 from homeward.cli.run import KindGroup
 from homeward.words import AGENTS, ENDS, PROMISES
+
+if TYPE_CHECKING:
+    from homeward.cli.settings import Settings
 
 STUDY, RUNS, SUMMARY, FIGURE = "compare.sqlite", "runs.csv", "agents.csv", "compare.png"
 """Files of a comparison in its folder."""
@@ -18,7 +20,7 @@ STUDY, RUNS, SUMMARY, FIGURE = "compare.sqlite", "runs.csv", "agents.csv", "comp
 TITLE = "Gain: median (quartiles) over worlds. Home: mean probability of coming home at the end"
 
 WITHOUT = ("seed", "limit", "agent", "algorithm", "explorer", "film")
-"""Keys of configurations that a comparison sets itself."""
+"""Keys of configurations that have no option, since the comparison sets them."""
 
 Agents = Annotated[
     list[str] | None,
@@ -30,99 +32,81 @@ Agents = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of worlds; their seeds count from 0.")]
-Steps = Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")]
 Out = Annotated[
-    Path, typer.Option(metavar="DIR", help="Folder of the results.", show_default="compare-KIND")
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of the results.", show_default="compare-KIND"),
 ]
 
 
 def compare_command(name: str) -> Any:
-    """Return the command that compares agents in worlds of a kind."""
-    from homeward.cli.settings import ConfigFile, Settings, make_command
+    """Return the command that compares agents in worlds of the kind `name`."""
+    from homeward.cli.settings import make_command
     from homeward.runs.kind import find_kind
 
     kind = find_kind(name)
-    usual = Path(f"compare-{kind.name}")
-
-    def compare(
-        settings: dict[str, Any],
-        agent: Agents = None,
-        seeds: Seeds = 20,
-        steps: Steps = 300,
-        out: Out = usual,
-        config: ConfigFile = None,
-        workers: Workers = None,
-        scheduler: Scheduler = None,
-        as_json: Json = False,
-    ) -> None:
-        given = Settings(name, kind.config, settings, config).given()
-        kept = {key: value for key, value in given.items() if key not in WITHOUT}
-        _compare(name, agent, kept, seeds, steps, out, workers, scheduler, as_json=as_json)
-
-    compare.__annotations__ |= {"agent": Agents, "seeds": Seeds, "steps": Steps, "out": Out}
-    compare.__annotations__ |= {"config": ConfigFile, "workers": Workers, "scheduler": Scheduler}
-    compare.__annotations__["as_json"] = Json
     summary = (
         f"Compare agents in worlds of the kind {name}: {kind.title or kind.name}.\n\n"
         f"{ABOUT}\n\n"
         f"Example: homeward study compare {name} --agent ours --agent random --seeds 5"
     )
-    return make_command(compare, kind.config, name, summary=summary, without=WITHOUT)
+    return make_command(compare, name, kind.config, summary=summary, without=WITHOUT)
 
 
-def _compare(
-    kind: str,
-    agents: Sequence[str] | None,
-    settings: dict[str, Any],
-    seeds: int,
-    steps: int,
-    out: Path,
-    workers: int | None,
-    scheduler: str | None,
-    *,
-    as_json: bool,
+def compare(
+    settings: Settings,
+    agent: Agents = None,
+    seeds: Seeds = 20,
+    steps: MaxSteps = 300,
+    out: Out = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
 ) -> None:
     """Run the study, write its tables and its figure, and print the summary."""
     from homeward.cli.show import check_writable, save, say, show
     from homeward.cli.study import complete_study
     from homeward.files import refusing
     from homeward.plots.charts import draw_comparison
+    from homeward.runs.kind import find_kind
     from homeward.studies import write_table
-    from homeward.studies.compare import AGENTS as USUAL
+    from homeward.studies.compare import AGENTS as DEFAULT_AGENTS
     from homeward.studies.compare import as_table, study_of, summarise
 
-    study = study_of(kind, list(agents or USUAL), settings, seeds, steps)
+    kind = settings.kind
+    values = {key: value for key, value in settings.given().items() if key not in WITHOUT}
+    out = Path(f"compare-{find_kind(kind).name}") if out is None else out
+    study = study_of(kind, agent or [*DEFAULT_AGENTS], values, seeds, steps)
     with refusing(out, "can't be written"):
         out.mkdir(parents=True, exist_ok=True)
     check_writable(out / FIGURE)
     rows = complete_study(out / STUDY, study, out / RUNS, workers, scheduler, as_json=as_json)
-    found = summarise(rows)
-    write_table(as_table(found), out / SUMMARY)
-    save(draw_comparison(found, steps, f"{kind}: {seeds} worlds, {steps} steps"), out / FIGURE)
+    summaries = summarise(rows)
+    write_table(as_table(summaries), out / SUMMARY)
+    save(draw_comparison(summaries, steps, f"{kind}: {seeds} worlds, {steps} steps"), out / FIGURE)
     files = {"study": STUDY, "runs": RUNS, "summary": SUMMARY, "figure": FIGURE}
-    result = {"kind": kind, "seeds": seeds, "steps": steps, "settings": settings}
-    result["rows"] = found if as_json else [row_of(each) for each in found]
+    result = {"kind": kind, "seeds": seeds, "steps": steps, "settings": values}
+    result["rows"] = summaries if as_json else [row_of(each) for each in summaries]
     result |= {name: str(out / file) for name, file in files.items()}
     written = ", ".join(str(out / file) for file in (FIGURE, SUMMARY, RUNS))
     show(result, {"rows": TITLE}, f"written: {written}", as_json)
     if not as_json:
-        for each in found:
+        for each in summaries:
             ends = "; ".join(f"{count} × {ENDS[end]}" for end, count in each["ends"].items())
             say(f"{each['agent']}: {ends}")
 
 
 def row_of(each: dict[str, Any]) -> dict[str, Any]:
-    """Return the summary of an agent as a row for people."""
-    middle, low, high = (rounded(each[key]) for key in ("gain", "gain_q1", "gain_q3"))
-    lost = f"{each['stranded']} of {each['runs']}"
+    """Return the summary of an agent, as in `summarise`, as a row of the printed table."""
+    median, low, high = (rounded(each[key]) for key in ("gain", "gain_q1", "gain_q3"))
+    stranded = f"{each['stranded']} of {each['runs']}"
     if each["stranded_at"] is not None:
-        lost += f", after {each['stranded_at']:.0f}"
+        stranded += f", after {each['stranded_at']:.0f}"
     return {
         "agent": each["agent"],
         "promise": PROMISES[each["promise"]],
-        each["unit"]: f"{middle} ({low}–{high})",
+        each["unit"]: f"{median} ({low}–{high})",
         "home": f"{each['home']:.0%}",
-        "stranded": lost,
+        "stranded": stranded,
         "steps": f"{each['steps']:.0f}",
         "done": f"{each['done']} of {each['runs']}",
         "ms per step": "-" if each["cpu_ms"] is None else f"{each['cpu_ms']:.2f}",
@@ -135,7 +119,7 @@ def rounded(value: float) -> str:
 
 
 class CompareGroup(KindGroup):
-    """The kinds as commands that compare agents."""
+    """A group with one command per kind, which compares agents in worlds of the kind."""
 
     make = staticmethod(compare_command)
 

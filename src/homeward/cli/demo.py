@@ -8,16 +8,15 @@ from typing import Annotated
 
 import typer
 
+from homeward.cli.options import Figure, SafeDelta, TerrainSeed
 from homeward.cli.show import check_writable, save, say, track
 
 
 def demo(
-    delta: Annotated[
-        float, typer.Option(help="Least probability that the safe rover can return home.")
-    ] = 0.98,
+    delta: SafeDelta = 0.98,
     steps: Annotated[int, typer.Option(min=1, help="Maximum steps per rover.")] = 1500,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the terrain.")] = 0,
-    out: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")] = Path("demo.png"),
+    seed: TerrainSeed = 0,
+    out: Figure = Path("demo.png"),
 ) -> None:
     """Explore synthetic Mars, safely and unsafely, and draw both side by side.
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from homeward.cli.options import Json
 from homeward.cli.run import Out
 from homeward.cli.running import run_and_report
-from homeward.cli.settings import ConfigFile, Settings, make_command
+from homeward.cli.settings import Settings, make_command
 from homeward.errors import InvalidInputError, MissingPixelSizeError
 from homeward.kinds.rover.config import SAMPLE, RoverConfig
-from homeward.runs.kind import find_kind
 
 
 def explore(
-    settings: dict[str, Any],
+    settings: Settings,
     raster: Annotated[
         str | None,
         typer.Argument(
@@ -39,7 +38,6 @@ def explore(
         ),
     ] = False,
     out: Out = None,
-    config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
     """Explore terrain with a vehicle that stays able to return home, and draw the map.
@@ -69,18 +67,17 @@ def explore(
     if sample and raster is not None:
         raise InvalidInputError(f"{raster} and --sample exclude each other: choose one terrain")
     if sample:
-        settings["terrain"] = SAMPLE
+        settings.options["terrain"] = SAMPLE
     elif raster is not None:
         # A relative path could equal the name of a built-in terrain; an absolute path can't.
-        settings["terrain"] = str(Path(raster).absolute())
+        settings.options["terrain"] = str(Path(raster).absolute())
     if unsafe or naive:
-        settings["explorer"] = "unsafe" if unsafe else "naive"
-    given = Settings("rover", RoverConfig, settings, config)
-    stem = Path(str(given.given().get("terrain", "mars"))).stem
+        settings.options["explorer"] = "unsafe" if unsafe else "naive"
+    stem = Path(str(settings.given().get("terrain", "mars"))).stem
     try:
-        run_and_report(find_kind("rover"), given, out, stem=stem, as_json=as_json)
+        run_and_report(settings, out, stem=stem, as_json=as_json)
     except MissingPixelSizeError as cause:
         raise InvalidInputError(f"{cause} with --pixel") from cause
 
 
-command = make_command(explore, RoverConfig, "explore", without=("terrain", "explorer"))
+command = make_command(explore, "rover", RoverConfig, without=("terrain", "explorer"))

@@ -1,9 +1,10 @@
 """Ctrl-C: a run stops between two steps, and every command then exits with code 130.
 
-Python raises KeyboardInterrupt wherever it happens to be. Inside compiled code that becomes a
-SystemError, and a library may turn it into an error of its own or drop it. So the handler also
-remembers that Ctrl-C was pressed; whatever ends a command after that counts as a stop. Where Python
-can't raise it, for instance in a callback of a library, it prints a traceback; we suppress that.
+Python raises KeyboardInterrupt at an arbitrary point of the program. Compiled code turns it into a
+SystemError, and a library may replace or drop it. So the handler also records that Ctrl-C was
+pressed; any exception that ends a command afterwards counts as a stop. Where Python can't raise
+KeyboardInterrupt, for instance in a callback of a library, it would print a traceback; we suppress
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 class Handler:
-    """SIGINT handler: raises KeyboardInterrupt; while `waiting` it takes note of the first one."""
+    """SIGINT handler that raises KeyboardInterrupt; while `waiting`, it only records the first."""
 
     def __init__(self) -> None:
         self.pressed = False
@@ -40,7 +41,7 @@ CTRL_C = Handler()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Exit with code 130 after Ctrl-C, unless the caller of the process ignores or handles it.
+    """Exit with code 130 after Ctrl-C, unless SIGINT is already ignored or handled.
 
     While the interpreter shuts down, Ctrl-C is ignored.
     """

@@ -1,4 +1,4 @@
-"""``homeward mission``: steer a real vehicle; each command is a process of its own."""
+"""``homeward mission``: steer a real vehicle by reports of its measurements."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, find_modules_here
+from homeward.cli.options import Json, find_modules_here, output_option
 from homeward.cli.run import KindGroup
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.words import promise_left, report_taken
+from homeward.words import counted, promise_left, report_taken
 
 if TYPE_CHECKING:
+    from homeward.cli.settings import Settings
     from homeward.missions import Mission
 
 GEOJSON, GPX, POINTS = "way_home.geojson", "way_home.gpx", "points.csv"
@@ -27,55 +28,47 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the mi
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Steer a real vehicle: its measurements go in, the next move and the way home come out."
-    "\n\nNothing is simulated. Each command is a process of its own; days may pass between two of "
-    "them. A mission is recorded like a run: homeward serve shows it, and homeward certify checks "
-    "it."
+    help="Steer a real vehicle: report its measurements, and get the next move and the way home."
+    "\n\nNothing is simulated. A mission is recorded like a run, so days may pass between two "
+    "commands. homeward serve shows a mission, and homeward certify checks it."
     "\n\nExit codes: 0 success, 2 a report or another input is refused (nothing is recorded).",
 )
 
 
 def start_command(name: str) -> Any:
-    """Return the command that starts missions of a kind."""
-    from homeward.cli.settings import ConfigFile, Settings, make_command
+    """Return the command that starts missions of the kind `name`."""
+    from homeward.cli.settings import make_command
     from homeward.runs.kind import find_kind
 
     kind = find_kind(name)
     vehicle = kind.vehicle_class()
 
-    def start(
-        settings: dict[str, Any],
-        directory: Directory,
-        config: ConfigFile = None,
-        as_json: Json = False,
-    ) -> None:
+    def start(settings: Settings, directory: Directory, as_json: Json = False) -> None:
         from homeward.missions import Mission
 
         with answering(as_json=as_json):
-            given = Settings(name, kind.config, settings, config)
-            status = Mission.start(directory, name, given.checked()).status()
+            status = Mission.start(directory, name, settings.checked()).status()
         if as_json:
             say_json({"directory": str(directory), **status})
             return
         say(f"{directory}: a {name} mission that starts at {_place(status['start'])}")
         say(f"Report a first look from there: homeward mission observe {directory} FILE")
 
-    start.__annotations__ |= {"directory": Directory, "config": ConfigFile, "as_json": Json}
     about = inspect.cleandoc(kind.config.__doc__ or f"A {kind.name} mission.")
     summary = (
         f"{about}\n\n"
-        "The options are those of homeward run, without what only a simulated world needs.\n\n"
+        "The options are those of homeward run, except those of simulated worlds.\n\n"
         f"Example: homeward mission start {name} missions/first"
         + "".join(f" --{key} FILE" for key in vehicle.needed_keys)
     )
-    why = "is of a simulated world only; in a mission the vehicle reports what happens"
+    why = "applies only to simulated worlds; in a mission the vehicle reports what happens"
     return make_command(
-        start, kind.config, name, summary=summary, without=vehicle.unused_keys, why_without=why
+        start, name, kind.config, summary=summary, without=vehicle.unused_keys, why_without=why
     )
 
 
 class MissionGroup(KindGroup):
-    """The kinds that have missions, as commands."""
+    """A group with one command per kind that has missions; it starts a mission."""
 
     make = staticmethod(start_command)
 
@@ -112,33 +105,37 @@ def observe(
         str | None, typer.Option(metavar="ROW,COL or map:X,Y", help="Where the vehicle is now.")
     ] = None,
     tried: Annotated[
-        str | None, typer.Option(metavar="MOVE", help="The move that it tried, such as NE.")
+        str | None,
+        typer.Option(metavar="MOVE", help="Move that the vehicle tried, such as NE."),
     ] = None,
     moved: Annotated[
-        bool, typer.Option("--moved", help="It came there by other means than one move on the map.")
+        bool,
+        typer.Option("--moved", help="The vehicle came there by other means than a move."),
     ] = False,
     used: Annotated[
         list[float] | None,
-        typer.Option(help="With --moved: what it used of each limit (--distance, --energy)."),
+        typer.Option(help="With --moved: the amount used of each limit (--distance, --energy)."),
     ] = None,
     sure: Annotated[
-        bool, typer.Option("--sure", help="Take heights that are far from what is believed.")
+        bool, typer.Option("--sure", help="Accept heights that are improbable under the belief.")
     ] = False,
     name: Annotated[
-        str | None, typer.Option("--id", help="Id of the report: sent again, it counts once.")
+        str | None,
+        typer.Option("--id", help="Id; a second report with this id is ignored."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option("--time", metavar="ISO", help="When, with a time zone.")
+        str | None,
+        typer.Option("--time", metavar="ISO", help="Time, with a time zone."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Record what the vehicle reports: its position, its move and its measurements.
 
     A report without a move is a look: it adds measurements and costs no risk. The first report is a
-    look from the start. A vehicle that is where the advised move leads has taken it; a move that
-    failed is reported by --tried. A position that the advised move can't lead to is refused, unless
-    --moved says that the vehicle came there by other means: then the answer says what is left of
-    the promise.
+    look from the start. If the position is where the advised move leads, the move worked. To report
+    a move that failed, or another move than the advised one, use --tried. A position that the move
+    can't lead to is refused. If the vehicle came there by other means, use --moved; the answer then
+    tells which probability of coming home is still proven.
 
     Examples: homeward mission observe missions/valley look.csv
 
@@ -153,20 +150,15 @@ def observe(
         mission = _open(directory)
         if file is None and not given:
             raise InvalidInputError("nothing to report: give a file, or options such as --position")
+        if given and file is not None and (str(file) == "-" or file.suffix.lower() == ".jsonl"):
+            raise InvalidInputError(
+                f"{file}: has several reports, so --{next(iter(given))} can't be given"
+            )
         if file is None:
             answers = [mission.observe(given)]
         elif str(file) == "-":
-            if given:
-                raise InvalidInputError(
-                    f"{_option(given)} can't be given with reports from standard input (-)"
-                )
             answers = [mission.observe(report) for report in _lines()]
         else:
-            several = file.suffix.lower() == ".jsonl"
-            if several and given:
-                raise InvalidInputError(
-                    f"{file}: has several reports, so {_option(given)} can't be given"
-                )
             answers = mission.observe_file(file, **given)
     if as_json:
         say_json({"reports": answers})
@@ -177,7 +169,7 @@ def observe(
 
 @app.command("next")
 def next_move(directory: Directory, as_json: Json = False) -> None:
-    """Print the next move with its evidence, the way home, and what is left of the budget.
+    """Print the next move with its evidence, the way home, and the risk that is left to spend.
 
     The answer stays the same until the next report. Nothing is written.
 
@@ -202,10 +194,9 @@ def recall(
     directory: Directory,
     out: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to write the way home: .geojson or .gpx.",
-            show_default=f"{GEOJSON} and {GPX} in the folder of the mission",
+        output_option(
+            "File of the way home: .geojson or .gpx.",
+            f"{GEOJSON} and {GPX} in the folder of the mission",
         ),
     ] = None,
     as_json: Json = False,
@@ -247,18 +238,16 @@ def points(
     directory: Directory,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of the table: .csv or .parquet.",
-            show_default=f"{POINTS} in the folder of the mission",
+        output_option(
+            "File of the table: .csv or .parquet.", f"{POINTS} in the folder of the mission"
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write where to measure: row, column, x and y of the point of each cell.
+    """Write the point of each cell at which its height is measured: row, column, x and y.
 
-    A height that is reported for a cell is the height at this point: on driven ground where the
-    vehicle stands in the cell, on paper ground its centre.
+    With --ground driven, this is the point where the vehicle stands in the cell. With --ground
+    paper, it is the centre of the cell.
 
     Example: homeward mission points missions/valley
     """
@@ -266,20 +255,19 @@ def points(
 
     file = out or directory / POINTS
     with answering(as_json=as_json):
-        found = _open(directory).points()
-        if not found:
+        rows = _open(directory).points()
+        if not rows:
             raise InvalidInputError(f"{directory}: this kind has no map coordinates")
-        write_table(Table(tuple(found[0]), tuple(tuple(each.values()) for each in found)), file)
+        write_table(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows)), file)
     if as_json:
-        say_json({"points": len(found), "outputs": [str(file)]})
-        return
-    say(f"{len(found):,} points, where a height is measured for each cell")
-    say(f"  {file}")
+        say_json({"points": len(rows), "outputs": [str(file)]})
+    else:
+        say(f"{file}: {counted(len(rows), 'point')}")
 
 
 @app.command()
 def status(directory: Directory, as_json: Json = False) -> None:
-    """Print where the vehicle is, how many reports there are, and what is promised.
+    """Print the vehicle's position, the number of reports, and what the mission still promises.
 
     Example: homeward mission status missions/valley
     """
@@ -288,9 +276,9 @@ def status(directory: Directory, as_json: Json = False) -> None:
     if as_json:
         say_json({"directory": str(directory), **answer})
         return
-    many = answer["steps"] + answer["has_first_look"]
-    say(f"{directory}: a {answer['kind']} mission with {many} report{'s' * (many != 1)}")
-    last = f"last report {answer['updated']}" if many else f"started {answer['created']}"
+    reports = answer["steps"] + answer["has_first_look"]
+    say(f"{directory}: a {answer['kind']} mission with {counted(reports, 'report')}")
+    last = f"last report {answer['updated']}" if reports else f"started {answer['created']}"
     say(f"The vehicle is at {_place(answer['position'])}; {last}.")
     if answer["promise"] is not None:
         say(promise_left(answer["promise"]))
@@ -313,6 +301,7 @@ def answering(*, as_json: bool) -> Iterator[None]:
 
 
 def _open(directory: Path) -> Mission:
+    """Return the mission in a folder; its kind may be a module of the current folder."""
     from homeward.missions import Mission
 
     find_modules_here()
@@ -328,12 +317,8 @@ def _lines() -> Iterator[Any]:
             yield parsed(line, f"line {number}")
 
 
-def _option(given: dict[str, Any]) -> str:
-    return f"--{next(iter(given))}"
-
-
 def _say_ways(answer: dict[str, Any]) -> None:
-    """Print the ways home and what is promised."""
+    """Print the ways home of an answer, and what the mission still promises."""
     for way in answer["ways_home"]:
         homes = " or ".join(_place(home) for home in way["homes"])
         sure = f"probability at least {way['probability']:.6g}"

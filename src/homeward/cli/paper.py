@@ -1,4 +1,4 @@
-"""``homeward paper``: the paper's small examples; its studies are in `paper_studies`."""
+"""``homeward paper``: the paper's small examples. `paper_studies` has its studies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from homeward.paper.counterexamples import Row
     from homeward.paper.formulas import Formula
 
-DRAWN_AT = 0.99
+DRAWN_DISCOUNT = 0.99  # γ of the policies in the figure of counterexamples
 MIN_TABLE_COLUMNS = 120  # minimum terminal width, in columns, of a table with sentences
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
@@ -81,7 +81,7 @@ def counterexamples(out: Figure = Path("counterexamples.png"), as_json: Json = F
 
     check_writable(out)
     rows = compare()
-    save(draw_stories(rows, DRAWN_AT), out)
+    save(draw_stories(rows, DRAWN_DISCOUNT), out)
     if as_json:
         say_json({"figure": str(out), "rows": [asdict(row) for row in rows]})
     else:
@@ -90,7 +90,7 @@ def counterexamples(out: Figure = Path("counterexamples.png"), as_json: Json = F
 
 
 def _print_stories(rows: Sequence[Row]) -> None:
-    """Print the table, then the title and lesson of each example."""
+    """Print the table of the counterexamples, then the title and lesson of each one."""
     from rich.console import Console
 
     from homeward.paper.counterexamples import all_stories
@@ -146,14 +146,14 @@ def examples(out: Figure = Path("examples.png"), as_json: Json = False) -> None:
     failed = [f.letter for f in findings if not f.holds]
     if as_json:
         worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
-        told = [
+        panels = [
             {
                 **{"panel": f.letter, "claim": f.claim, "holds": f.holds},
                 **{"caption": f.panel.caption, "numbers": f.numbers},
             }
             for f in findings
         ]
-        say_json({"figure": str(out), "discount": DISCOUNT, "worlds": worlds, "panels": told})
+        say_json({"figure": str(out), "discount": DISCOUNT, "worlds": worlds, "panels": panels})
     else:
         tables = {
             "panels": [
@@ -197,16 +197,16 @@ def sat(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Without a file: random seed.", show_default="0")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Decide 3SAT by asking whether a safe policy exists (the paper's Theorem 1).
 
     A formula becomes a belief with one world per truth assignment. The explorer
     goes from D to S and waits. The way back visits one literal of each clause,
     and a move out of a literal succeeds only in worlds where the literal is true.
-    So the explorer may return with positive probability iff some assignment makes
-    every clause true. This is why exact safety is NP-hard to decide, and why the
-    planner uses a lower bound.
+    So the explorer can return with positive probability if and only if some
+    assignment makes every clause true. This is why exact safety is NP-hard to
+    decide, and why the planner uses a lower bound.
 
     With a file, the command decides its formula and prints the likeliest way
     back. Without a file, it draws random formulas with 4.26 clauses per variable,
@@ -229,7 +229,7 @@ def sat(
 
 
 def _sat_file(formula: Formula, *, as_json: bool) -> None:
-    """Decide one formula and print the way back."""
+    """Decide whether a formula is satisfiable, and print the likeliest way back from S to D."""
     from homeward.errors import MissingExtraError
     from homeward.paper.formulas import assignment, belief_from
     from homeward.paper.satisfiability import ask_solver, decide
@@ -248,8 +248,8 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
         size = {"variables": formula.variables, "clauses": len(formula.clauses)}
         worlds = {"worlds": decision.worlds, "open_worlds": decision.open_worlds}
         way = {"return_path": path, "probability": decision.probability, "solver": solver}
-        said = {"satisfiable": decision.safe, "assignment": found}
-        say_json({"file": formula.name, **size, **worlds, **said, **way})
+        answers = {"satisfiable": decision.safe, "assignment": found}
+        say_json({"file": formula.name, **size, **worlds, **answers, **way})
     else:
         say(f"{formula.name}: {answer[decision.safe]}")
         say(
@@ -267,7 +267,7 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
 
 
 def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: bool) -> None:
-    """Decide random formulas, and compare the answers with a SAT solver's."""
+    """Decide random formulas, and print on how many our answer is that of a SAT solver."""
     import numpy as np
 
     from homeward.paper.satisfiability import try_formulas

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
+from homeward.cli.options import Json, MaxSteps, SafeDelta, TerrainSeed, Workers
+from homeward.cli.paper_study import PaperStudy, study_command
 from homeward.cli.show import check_writable, save, show, track
-from homeward.cli.study import complete_study
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
@@ -32,32 +32,36 @@ class StudyCorrection(StrEnum):
     MOVES = "moves"
 
 
-class Which(StrEnum):
-    """Which explorers of the Mars study run."""
+class Explorers(StrEnum):
+    """Explorers of the Mars study that run."""
 
     ALL = "all"
     PAPER = "paper"
     OURS = "ours"
 
 
+TerrainScale = Annotated[
+    float,
+    typer.Option(min=0.05, max=5.0, help="Factor on the sides of synthetic terrain, 2 km x 1 km."),
+]
+AlgorithmCorrection = Annotated[
+    StudyCorrection,
+    typer.Option(help="Correction of Algorithm 1: general (the paper's) or moves (ours, tighter)."),
+]
+
+
+@study_command("coverage")
 def coverage(
+    study: PaperStudy,
     scale: Annotated[
         float, typer.Option(min=0.001, max=10.0, help="Factor on the paper's number of worlds.")
     ] = 1.0,
-    out: Figure = Path("coverage.png"),
-    study: Annotated[
-        Path | None, study_option("coverage.sqlite, with the scale in its name")
-    ] = None,
-    table: Table = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
 ) -> None:
     """Run safe and unsafe explorers in random grid worlds, and draw how much they uncover.
 
     As in the paper, worlds have 10², 20², 30² and 40² squares; .2, .4 and .6 of these are walls;
-    and there are 1000, 500, 100 and 20 worlds per size. The explorers are: the safe one (δ = 1),
-    the same without safety (adapted R-max), R-max, and near-Bayesian exploration. The study also
+    and there are 1000, 500, 100 and 20 worlds per size. The explorers are: Algorithm 1 (δ = 1),
+    Algorithm 1 without safety (adapted R-max), R-max, and near-Bayesian exploration. The study also
     has our explorer (rate), other levels and both corrections. It counts the runs that ended
     stranded, and the fraction uncovered of all squares that can be uncovered safely.
 
@@ -69,52 +73,36 @@ def coverage(
     """
     from homeward.paper.coverage import cells_of, claims, steps_by_walls, summarise
     from homeward.paper.figures.studies import draw_coverage
-    from homeward.studies import define
 
-    check_writable(out)
     cells, counts = cells_of(scale)
-    task = "homeward.paper.coverage:explore"
-    definition = define("coverage", task, cells, range(max(counts)), counts=counts)
-    file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
-    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
-    found = summarise(rows)
-    save(draw_coverage(found), out)
-    show(
-        {
-            "rows": found,
-            "claims": claims(found),
-            "steps": steps_by_walls(rows),
-            "figure": str(out),
-            "study": str(file),
-        },
+    file = study.file(*([] if scale == 1.0 else [f"{scale:g}"]))
+    rows = study.rows(file, cells, range(max(counts)), counts)
+    summaries = summarise(rows)
+    save(draw_coverage(summaries), study.out)
+    study.show(
+        {"rows": summaries, "claims": claims(summaries), "steps": steps_by_walls(rows)},
         {
             "rows": "Fraction of squares uncovered",
             "claims": "Medians, and whether they have the paper's order",
             "steps": "Steps of Algorithm 1 and of our explorer at δ = 1 (means)",
         },
-        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
-        as_json,
+        f"{len(rows)} runs",
+        file,
     )
 
 
+@study_command("levels")
 def levels(
+    study: PaperStudy,
     worlds: Annotated[int, typer.Option(min=1, help="Number of worlds per noise and level.")] = 300,
-    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 200,
-    out: Figure = Path("levels.png"),
-    study: Annotated[
-        Path | None, study_option("levels.sqlite, with changed options in its name")
-    ] = None,
-    table: Table = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    steps: MaxSteps = 200,
 ) -> None:
     """Count runs that can return home, at several levels, on terrain drawn from the prior.
 
     The terrain is small and synthetic. The sensor sees the eight cells around it with a noise of
     1e-4 or 1e-2. The levels are 1, .98, .9, .7 and .5. The study counts the worlds in which the
-    run's return policy succeeds, and those in which any way home exists, after a recall at a random
-    step and at the worst step. The exit code is 1 if a level is refuted at 99 % confidence.
+    run's return policy succeeds, and the worlds in which any way home exists, after a recall at a
+    random step and at the worst step. The exit code is 1 if a level is refuted at 99 % confidence.
 
     If interrupted, run the same command again to resume.
 
@@ -122,33 +110,24 @@ def levels(
     """
     from homeward.paper.figures.studies import draw_levels
     from homeward.paper.levels import LIMIT, cells_of, summarise
-    from homeward.studies import define
 
-    check_writable(out)
-    definition = define("levels", "homeward.paper.levels:explore", cells_of(steps), range(worlds))
-    usual = (worlds, steps) == (300, LIMIT)
-    file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
-    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    file = study.file(*([] if (worlds, steps) == (300, LIMIT) else [f"{worlds}x{steps}"]))
+    rows = study.rows(file, cells_of(steps), range(worlds))
     found = summarise(rows)
-    save(draw_levels(found), out)
+    save(draw_levels(found), study.out)
     refuted = sum(not level.holds for level in found)
-    show(
-        {
-            "rows": [asdict(level) if as_json else _level_row(level) for level in found],
-            "refuted": refuted,
-            "figure": str(out),
-            "study": str(file),
-        },
+    shown = [asdict(level) if study.as_json else _level_row(level) for level in found]
+    study.show(
+        {"rows": shown, "refuted": refuted},
         {"rows": "Fraction of worlds with a way home (99 % lower bound), and nats learned"},
-        f"{refuted} of {len(found)} levels are refuted at 99 % confidence; {len(rows)} runs; the "
-        f"figure is in {out}, the runs are in {file}",
-        as_json,
+        f"{refuted} of {len(found)} levels are refuted at 99 % confidence; {len(rows)} runs",
+        file,
     )
     raise typer.Exit(0 if refuted == 0 else 1)
 
 
 def _level_row(level: Level) -> dict[str, str]:
-    """Return a level as a row of the table."""
+    """Return the counts at one level as a row of the printed table."""
     return {
         "noise": f"{level.noise:g}",
         "δ": f"{level.delta:g}",
@@ -163,10 +142,13 @@ def _level_row(level: Level) -> dict[str, str]:
 
 
 def _counted(count: Count) -> str:
+    """Return a fraction, with its lower bound in brackets."""
     return f"{count.fraction:.3f} ({count.lower:.3f})"
 
 
+@study_command("mars")
 def mars(
+    study: PaperStudy,
     terrains: Annotated[
         int,
         typer.Option(
@@ -174,19 +156,12 @@ def mars(
         ),
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = 15_000,
-    scale: Annotated[
-        float,
-        typer.Option(
-            min=0.05, max=5.0, help="Factor on the sides of synthetic terrain, 2 km x 1 km."
-        ),
-    ] = 1.0,
-    correction: Annotated[
-        StudyCorrection,
-        typer.Option(help="Correction of Algorithm 1: general (the paper's) or moves (ours)."),
-    ] = StudyCorrection.GENERAL,
+    scale: TerrainScale = 1.0,
+    correction: AlgorithmCorrection = StudyCorrection.GENERAL,
     explorers: Annotated[
-        Which, typer.Option(help="Explorers to run: paper (Algorithm 1), ours (the others) or all.")
-    ] = Which.ALL,
+        Explorers,
+        typer.Option(help="Explorers: paper (Algorithm 1), ours (the others) or all."),
+    ] = Explorers.ALL,
     sensor_range: Annotated[float, typer.Option(min=0.0, help="Range of the sensor in m.")] = 29.0,
     whole_map: Annotated[
         bool, typer.Option("--whole-map", help="Let rovers measure the whole map at every step.")
@@ -203,16 +178,6 @@ def mars(
             help="Window of the raster, as in homeward explore.", show_default="the whole raster"
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option(help="File of the figure: .png, .pdf or .svg; maps are in OUT-maps.")
-    ] = Path("mars.png"),
-    study: Annotated[
-        Path | None, study_option("mars.sqlite, with changed options in its name")
-    ] = None,
-    table: Table = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
 ) -> None:
     """Explore Mars at several safety levels: the paper's figure, on several terrains.
 
@@ -222,8 +187,8 @@ def mars(
     Algorithm 1 with the other correction, and with two baselines: go to the nearest certified
     place, and take the best certified rate without lookahead. All rovers run for 15,000 steps on
     the same terrains and see the eight cells around them. The result is the entropy reduction in
-    nats, also as a fraction of a clairvoyant rover's. The figure plots nats against steps; the maps
-    show the first terrain.
+    nats, also as a fraction of a clairvoyant rover's. The figure plots nats against steps. A second
+    figure, OUT-maps, has maps of the first terrain.
 
     If interrupted, run the same command again to resume.
 
@@ -243,61 +208,55 @@ def mars(
         settings_of,
         summarise,
     )
-    from homeward.studies import define
 
     if raster is None and window is not None:
         raise typer.BadParameter("--window needs --raster")
     if raster is not None and scale != 1.0:
         raise typer.BadParameter("--scale applies only to synthetic terrain; use --window")
-    maps = out.with_stem(f"{out.stem}-maps")
-    check_writable(out)
+    maps = study.out.with_stem(f"{study.out.stem}-maps")
     check_writable(maps)
     path = None if raster is None else str(raster.absolute())
     reach = None if whole_map else sensor_range
     papers = settings_of(steps, scale, correction.value, reach, path, window)
-    cells = {Which.PAPER: papers, Which.OURS: beside(papers)}.get(
+    cells = {Explorers.PAPER: papers, Explorers.OURS: beside(papers)}.get(
         explorers, papers + beside(papers)
     )
     cells = pinned(cells)
     ground = cells_of(config_of(cells[0], 0))
-    definition = define("mars", "homeward.paper.mars:explore", cells, range(terrains))
-    named = {
+    defaults = {
         f"{terrains}x{steps}": f"5x{15_000}",
         f"scale{scale:g}": "scale1",
         correction.value: StudyCorrection.GENERAL.value,
-        explorers.value: Which.ALL.value,
+        explorers.value: Explorers.ALL.value,
         "whole" if reach is None else f"{reach:g}m": "29m",
     }
-    parts = ["mars", *(value for value, default in named.items() if value != default)]
-    parts += [] if raster is None else [raster.stem]
-    parts += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
-    file = study or Path(f"{'-'.join(parts)}.sqlite")
+    changed = [value for value, default in defaults.items() if value != default]
+    changed += [] if raster is None else [raster.stem]
+    changed += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
+    file = study.file(*changed)
     _check_ground(file, cells)
-    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    rows = study.rows(file, cells, range(terrains))
     found = summarise(rows)
-    save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
+    save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), study.out)
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
     save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
     where = f"synthetic Mars, seeds 0 to {terrains - 1}."
     if raster is not None:
         where = f"{ground.name}, {terrains} draws of its error."
-    show(
+    study.show(
         {
-            "rows": found if as_json else [_mars_row(setting) for setting in found],
+            "rows": found if study.as_json else [_mars_row(setting) for setting in found],
             "terrain": where,
             "steps": steps,
             "sensor_range": reach,
             "correction": correction.value,
-            "figure": str(out),
             "maps": str(maps),
-            "study": str(file),
         },
         {"rows": "Nats learned (medians), and the fraction of a clairvoyant rover's"},
         f"Terrain: {where} {NO_RASTER}\nAlgorithm 1 plans with the {correction.value} correction "
         f"unless another is named. Its levels hold in each plan, ours over the whole run.\n"
-        f"{len(rows)} runs; the figure is in {out}, maps of the first terrain are in {maps}, the "
-        f"runs are in {file}",
-        as_json,
+        f"{len(rows)} runs; maps of the first terrain are in {maps}",
+        file,
     )
 
 
@@ -306,21 +265,21 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
     from homeward.errors import InvalidFileError
     from homeward.studies import StudyFile
 
-    now = cells[0].get("terrain_sha256")
-    if now is None or not file.exists() or not file.stat().st_size:
+    digest = cells[0].get("terrain_sha256")
+    if digest is None or not file.exists() or not file.stat().st_size:
         return
     with StudyFile.read(file) as study_file:
         known = study_file.study.cells[0]
-    was = known.get("terrain_sha256", now)
-    if known.get("raster") == cells[0]["raster"] and was != now:
+    changed = known.get("terrain_sha256", digest) != digest
+    if known.get("raster") == cells[0]["raster"] and changed:
         raise InvalidFileError(
-            f"{file}: {cells[0]['raster']} has changed since the study started: the terrain has "
-            "changed; restore the old file, or name another study with --study"
+            f"{file}: {cells[0]['raster']} has changed since the study started; restore the old "
+            "raster, or name another study file with --study"
         )
 
 
 def _mars_row(found: dict[str, Any]) -> dict[str, str]:
-    """Return a setting as a row of the table."""
+    """Return the summary of a setting, as in `summarise`, as a row of the printed table."""
     from homeward.paper.mars import MARKS
 
     paper, shares = found["paper"], found["shares"]
@@ -339,14 +298,9 @@ def _mars_row(found: dict[str, Any]) -> dict[str, str]:
 
 def timing(
     steps: Annotated[int, typer.Option(min=1, help="Number of steps to time per setting.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the terrain.")] = 0,
-    scale: Annotated[
-        float, typer.Option(min=0.05, max=5.0, help="Factor on the sides, 2 km x 1 km.")
-    ] = 1.0,
-    correction: Annotated[
-        StudyCorrection,
-        typer.Option(help="Correction: general (the paper's) or moves (ours, tighter)."),
-    ] = StudyCorrection.GENERAL,
+    seed: TerrainSeed = 0,
+    scale: TerrainScale = 1.0,
+    correction: AlgorithmCorrection = StudyCorrection.GENERAL,
     as_json: Json = False,
 ) -> None:
     """Measure the time of the first steps on Mars, and compare with the paper's table.
@@ -371,9 +325,11 @@ def timing(
         for t in found
     ]
     size = found[0]["shape"]
-    words = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
+    conclusion = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
     if size != MAP:
-        words += f" The paper's times are for {MAP[0]} x {MAP[1]} cells, so don't compare them."
+        conclusion += (
+            f" The paper's times are for {MAP[0]} x {MAP[1]} cells, so don't compare them."
+        )
     show(
         {
             "rows": found if as_json else shown,
@@ -382,7 +338,7 @@ def timing(
             "map": list(size),
         },
         {"rows": f"Time of a step on {size[0]} x {size[1]} cells of Mars, first {steps:,} steps"},
-        words,
+        conclusion,
         as_json,
     )
 
@@ -392,20 +348,19 @@ def toytext(
     worlds: Annotated[
         int, typer.Option(help="Number of worlds for the calibration.", min=1)
     ] = 2000,
-    delta: Annotated[
-        float, typer.Option(help="Least probability that the safe explorer can return home.")
-    ] = 0.95,
+    delta: SafeDelta = 0.95,
     seed: Annotated[
         int, typer.Option(help="Random seed of the first run; the others follow.", min=0)
     ] = 0,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Compare losses and tiles visited in FrozenLake and CliffWalking, safe and unsafe.
+    """Compare safe and unsafe explorers in FrozenLake and CliffWalking: losses and tiles visited.
 
-    Our explorer also runs with sampled certificates of confidence .999. "Not back" counts the runs
-    whose way home, followed at their end, does not lead home; lost ones are among them. A taxi
-    drives in unknown weather, for one in twenty of the runs.
+    Our explorer also runs with sampled certificates of confidence .999. "Lost" counts the runs that
+    ended in a hole or off the cliff. "Not back" counts the lost runs and those whose return policy,
+    followed from the last state, does not lead home. In a further world a taxi drives in unknown
+    weather; it has one run for every twenty of the other worlds.
 
     The calibration draws dynamics from the prior, follows one plan until its recall and then its
     return policy, and compares the fraction of returns with δ. The exit code is 1 if the 99 % lower

@@ -17,9 +17,9 @@ REFRESH_SECONDS = 0.25
 
 
 def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: bool) -> None:
-    """Take the steps of a run, and show their number, the lowest bound and what was learned.
+    """Take the steps of a run, and show their number, the lowest bound and the kind's own texts.
 
-    Nothing is shown before the first step, so that earlier messages stay visible.
+    The bar appears after the first step, so that earlier messages stay visible.
     """
     steps = stop_between(steps)
     if quiet or not sys.stderr.isatty():
@@ -31,13 +31,12 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
-    from homeward.runs.config import checked
-    from homeward.runs.kind import find_kind
+    from homeward.cli.running import config_of, kind_of
 
     total = next((n for n in (limit, run.manifest.limit, run.config.get("limit")) if n), None)
-    said = "step {task.completed:,.0f}" + ("" if total is None else " of {task.total:,.0f}")
+    number = "step {task.completed:,.0f}" + ("" if total is None else " of {task.total:,.0f}")
     bar = Progress(
-        TextColumn(said), BarColumn(None), TextColumn("{task.description}"), TimeRemainingColumn()
+        TextColumn(number), BarColumn(None), TextColumn("{task.description}"), TimeRemainingColumn()
     )
     task, shown, live = bar.add_task("", total=total), 0.0, None
     describe: Callable[[Any], tuple[list[str], str]] | None = None
@@ -47,17 +46,16 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
                 continue
             shown = time.monotonic()
             if live is None:
-                if (kind := find_kind(run.kind)).live is not None:
-                    describe = kind.live(checked(kind.config, run.config, str(run.directory)))
+                live_text = kind_of(run).live
+                describe = None if live_text is None else live_text(config_of(run))
                 bar.reset(task, total=total, completed=step.number - 1)
                 live = Live(bar, console=Console(stderr=True), transient=True)
                 live.start()
-            words, picture = ([], "") if describe is None else describe(run.explorer)
+            texts, picture = ([], "") if describe is None else describe(run.explorer)
             bounds = [criterion.kept_bound for criterion in step.plan.criteria]
-            kept = "no safety level"
-            if bounds:
-                kept = f"{'bound' if len(bounds) == 1 else 'lowest bound'} ≥ {min(bounds):.4f}"
-            bar.update(task, completed=step.number, description=" · ".join([kept, *words]))
+            name = "bound" if len(bounds) == 1 else "lowest bound"
+            level = f"{name} ≥ {min(bounds):.4f}" if bounds else "no safety level"
+            bar.update(task, completed=step.number, description=" · ".join([level, *texts]))
             live.update(Group(bar, Text.from_ansi(picture)) if picture else bar, refresh=True)
     finally:
         if live is not None:

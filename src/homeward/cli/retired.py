@@ -32,7 +32,7 @@ LAB = ("check", "bench")  # commands that are now in the repository, not in the 
 
 
 def check_retired(words: Sequence[str]) -> None:
-    """Raise if a command line uses a command or an option of an earlier version."""
+    """Raise if the words of a command line have a command or an option of an earlier version."""
     if words and words[0] in LAB:
         now = shlex.join(["python", "-m", "lab", *words])
         raise InvalidInputError(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from homeward.cli.options import Json, find_modules_here
+
+if TYPE_CHECKING:
+    from homeward.cli.settings import Settings
 
 Out = Annotated[
     Path | None,
@@ -18,20 +21,16 @@ Out = Annotated[
 
 
 def run_command(name: str) -> Any:
-    """Return the command that starts or resumes runs of a kind."""
+    """Return the command that starts or resumes runs of the kind `name`."""
     from homeward.cli.running import run_and_report
-    from homeward.cli.settings import ConfigFile, Settings, make_command
+    from homeward.cli.settings import make_command
     from homeward.runs.kind import find_kind
 
     kind = find_kind(name)
 
-    def run(
-        settings: dict[str, Any], out: Out = None, config: ConfigFile = None, as_json: Json = False
-    ) -> None:
-        given = Settings(name, kind.config, settings, config)
-        run_and_report(kind, given, out, stem=kind.name, as_json=as_json)
+    def run(settings: Settings, out: Out = None, as_json: Json = False) -> None:
+        run_and_report(settings, out, stem=kind.name, as_json=as_json)
 
-    run.__annotations__ |= {"out": Out, "config": ConfigFile, "as_json": Json}
     about = inspect.cleandoc(kind.config.__doc__ or f"A {kind.name} run.")
     summary = (
         f"{about}\n\n"
@@ -40,11 +39,11 @@ def run_command(name: str) -> Any:
         "--steps extends a run that reached its limit.\n\n"
         f"Example: homeward run {name} --steps 20 --out runs/first"
     )
-    return make_command(run, kind.config, name, summary=summary)
+    return make_command(run, name, kind.config, summary=summary)
 
 
 class KindGroup(TyperGroup):
-    """The kinds as commands; a kind is imported only when its command is needed."""
+    """A group with one command per kind; a kind is imported when its command is needed."""
 
     make = staticmethod(run_command)
 

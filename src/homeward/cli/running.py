@@ -1,4 +1,4 @@
-"""Runs from the command line: start or resume, run to the end, draw, and report."""
+"""Runs from the command line: start or resume a run, draw it, and print its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from homeward.cli.interrupts import CTRL_C, STOPPED
 from homeward.cli.progress_bar import show_steps
 from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.words import why_ended
+from homeward.words import counted, why_ended
 
 if TYPE_CHECKING:
     from homeward.cli.settings import Settings
@@ -27,7 +27,7 @@ RUNS = Path("runs")  # default folder of runs
 PICTURE, FILM = "map.png", "film"
 SUMMARY = "summary.json"  # file with the results of a finished run, if its kind writes one
 RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
-"""Files of the record."""
+"""Files of the record, which are not listed as outputs of a run."""
 
 CHANGEABLE = ("limit", "film")  # keys that may change when a run is resumed
 AMOUNTS = {
@@ -38,15 +38,16 @@ AMOUNTS = {
     "tiles_visited": "{:,} tile{s} visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
-"""Texts for results that a kind may write, by key."""
+"""Texts for results that a kind may write into `SUMMARY`, by key."""
 
 
-def run_and_report(
-    kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
-) -> None:
-    """Start or resume the requested run, draw it, and print a report."""
+def run_and_report(settings: Settings, out: Path | None, *, stem: str, as_json: bool) -> None:
+    """Start or resume the run in the folder `out`, draw it, and print its results.
+
+    If `out` is None, the folder is a new one in `RUNS`, whose name begins with `stem`.
+    """
     try:
-        run, limit = _begin(kind, settings, out, stem)
+        run, limit = _begin(settings, out, stem)
     except (KeyboardInterrupt, Exception) as cause:
         if not (CTRL_C.pressed or isinstance(cause, KeyboardInterrupt)):
             raise
@@ -62,9 +63,10 @@ def finish(
     film: str | None = None,
     as_json: bool,
 ) -> None:
-    """Continue a run to its end with a progress bar, draw it and print a report.
+    """Continue a run to its end with a progress bar, draw it and print its results.
 
-    After an error or Ctrl-C, print the command that resumes the run.
+    `film` is the suffix of the film to write, without its dot; None means that of the
+    configuration. After an error or Ctrl-C, print the command that resumes the run.
     """
     from homeward.runs import RunStatus
 
@@ -88,8 +90,8 @@ def finish(
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
             sys.stderr.write(f"the steps so far are saved; to resume: {resume_command(run)}\n")
         raise
-    found = sorted(path for path in run.directory.iterdir() if path.is_file())
-    outputs = [path for path in found if path.name not in RECORD and path.name[0] != "."]
+    files = sorted(path for path in run.directory.iterdir() if path.is_file())
+    outputs = [path for path in files if path.name not in RECORD and path.name[0] != "."]
     _report(run, outputs, as_json=as_json)
 
 
@@ -108,21 +110,20 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     safe = config if isinstance(config, SafeConfig) else None
     level: float | None = getattr(config, "delta", None)
     kept = "no safety level" if level is None else f"safe at δ = {level:g}"
-    said = f"{kind_of(run).title}, {kept}" if safe is None else promise_of(safe)
-    say(f"{run.directory}: {said}")
-    steps = facts["steps"]
-    say(f"{steps:,} step{'s' * (steps != 1)} taken" if steps else "no step was taken")
+    promise = f"{kind_of(run).title}, {kept}" if safe is None else promise_of(safe)
+    say(f"{run.directory}: {promise}")
+    say(f"{counted(facts['steps'], 'step')} taken" if facts["steps"] else "no step was taken")
     say(facts["why"])
-    words = [
+    amounts = [
         form.format(facts[name], s="s" * (facts[name] != 1))
         for name, form in AMOUNTS.items()
         if name in facts
     ]
     if "stranded" in facts and safe is not None:
-        lost = f"stranded: it can't return to {place_of(safe)}"
-        words.insert(0, lost if facts["stranded"] else f"it can return to {place_of(safe)}")
-    if words:
-        say("; ".join(words))
+        verb = "stranded: it can't return" if facts["stranded"] else "it can return"
+        amounts.insert(0, f"{verb} to {place_of(safe)}")
+    if amounts:
+        say("; ".join(amounts))
     if "certificate" in facts:
         say(facts["certificate"])
     if safe is not None:
@@ -146,7 +147,10 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return the results of a run: from the file of its kind if finished, else from its record."""
+    """Return the results of a run as JSON values.
+
+    They are from its record and, if the run is finished, from the file `SUMMARY` of its kind.
+    """
     from homeward.files import read_json
     from homeward.runs import RunStatus
 
@@ -202,8 +206,11 @@ def resume_command(run: Run) -> str:
     return f"homeward runs resume {shlex.quote(str(run.directory))}"
 
 
-def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
-    """Return the requested run, and its new step limit if the run exists and the limit changes."""
+def _begin(settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
+    """Return the run in the folder `out`, created if missing, and its new step limit.
+
+    The limit is None if the run is new or keeps its limit.
+    """
     from homeward.files import refusing
     from homeward.runs import Run, find_kind
 
@@ -213,7 +220,7 @@ def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple
         exists = out.is_dir() and any(out.iterdir())
     if not exists:
         return Run.create(out, settings.kind, settings.checked()), None
-    run = Run.open(out)
+    run, kind = Run.open(out), find_kind(settings.kind)
     if find_kind(run.kind) is not kind:
         raise InvalidFileError(f"{out}: is a {run.kind} run, not a {kind.name} run")
     given = settings.given()
@@ -223,7 +230,7 @@ def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple
 
 
 def _create(kind: str, config: Config, stem: str) -> Run:
-    """Create a run in a new folder of `RUNS`."""
+    """Create a run in the first free folder of `RUNS`: stem-1, stem-2, and so on."""
     from homeward.runs import Run
 
     for folder in (RUNS / f"{stem}-{number}" for number in count(1)):
@@ -237,36 +244,38 @@ def _create(kind: str, config: Config, stem: str) -> Run:
 
 
 def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
-    """Raise if the configuration of a run differs from the requested one.
+    """Raise if the recorded configuration of a run differs from the requested one.
 
-    If given settings differ, the message names only those. If only settings differ that the program
-    fills in when it creates a run, a file has changed.
+    If given settings differ, the message names only these. If all settings that differ are computed
+    when a run is created (`Kind.settle`), a file has changed since then.
     """
-    from homeward.cli.settings import flag_of
+    from homeward.cli.settings import flag_of, text_of
 
     recorded, given = run.config, settings.given().keys() - CHANGEABLE
     config = settings.checked()
     plain = config.model_dump(mode="json")
     try:
         settled = config if kind.settle is None else kind.settle(config)
-        asked = settled.model_dump(mode="json")
+        requested = settled.model_dump(mode="json")
     except HomewardError:
-        asked = {**recorded, **{key: plain.get(key) for key in given}}
-        if all(recorded.get(key) == asked[key] for key in given):
+        requested = {**recorded, **{key: plain.get(key) for key in given}}
+        if all(recorded.get(key) == requested[key] for key in given):
             raise
-    keys = [key for key in {**asked, **recorded} if key not in CHANGEABLE]
-    differ = [key for key in keys if recorded.get(key) != asked.get(key)]
-    filled = {key for key in keys if key not in given and asked.get(key) != plain.get(key)}
-    told = [k for k in differ if k in given] or [k for k in differ if k not in filled]
-    if told:
-        said = "; ".join(
-            f"{flag_of(settings.model, key)}: recorded "
-            + _difference(recorded.get(key), asked.get(key), is_given=key in given)
-            for key in told
+    keys = [key for key in {**requested, **recorded} if key not in CHANGEABLE]
+    differ = [key for key in keys if recorded.get(key) != requested.get(key)]
+    computed = {key for key in keys if key not in given and requested.get(key) != plain.get(key)}
+    named = [k for k in differ if k in given] or [k for k in differ if k not in computed]
+    reasons = []
+    for key in named:
+        old, new = text_of(recorded.get(key)), text_of(requested.get(key))
+        values = f"{old}, {'given' if key in given else 'by default'} {new}"
+        reasons.append(
+            f"{flag_of(settings.model, key)}: recorded {'other values' if old == new else values}"
         )
+    if reasons:
         raise InvalidFileError(
-            f"{run.directory}: is a run with another configuration ({said}); name another folder, "
-            f"or resume this run: {resume_command(run)}"
+            f"{run.directory}: is a run with another configuration ({'; '.join(reasons)}); name "
+            f"another folder, or resume this run: {resume_command(run)}"
         )
     if differ:
         kind.set_up(config_of(run))  # names the file that has changed
@@ -276,27 +285,11 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
         )
 
 
-def _difference(recorded: Any, asked: Any, *, is_given: bool) -> str:
-    """Return a text with the recorded and the requested value of a setting."""
-    was, now = _text(recorded), _text(asked)
-    source = "given" if is_given else "by default"
-    return "other values" if was == now else f"{was}, {source} {now}"
-
-
-def _text(value: Any) -> str:
-    """Return a value in the form that its option takes; a polygon is "an area"."""
-    if value is None:
-        return "none"
-    if not isinstance(value, list):
-        return str(value)
-    if value and isinstance(value[0], list):
-        cells = [_text(one) for one in value]
-        return " ".join(cells) if len(value[0]) == 2 else "an area"
-    return ",".join(map(str, value))
-
-
 def new_limit(run: Run, limit: int | None) -> int | None:
-    """Return the new step limit, None to keep the run's; raise if more steps were taken."""
+    """Return the new step limit, or None if the run keeps its limit.
+
+    Raise if an unfinished run has already taken more steps than `limit`.
+    """
     from homeward.runs import RunStatus
 
     own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit
@@ -305,15 +298,15 @@ def new_limit(run: Run, limit: int | None) -> int | None:
         return None
     if limit >= taken:
         return limit
-    said = f"{run.directory}: has already taken {taken} steps, more than --steps {limit}"
+    reason = f"{run.directory}: has already taken {taken} steps, more than --steps {limit}"
     if run.status is not RunStatus.FINISHED:
-        raise InvalidInputError(f"{said}; to resume: {resume_command(run)}")
-    sys.stderr.write(f"{said}; nothing was changed\n")
+        raise InvalidInputError(f"{reason}; to resume: {resume_command(run)}")
+    sys.stderr.write(f"{reason}; nothing was changed\n")
     return None
 
 
 def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
-    """Print how to resume after Ctrl-C, and exit."""
+    """Print the command that resumes a run after Ctrl-C, and exit with code 130."""
     if as_json:
         facts = {"status": None, "steps": 0} if run is None else facts_of(run)
         say_json({**facts, "directory": run and str(run.directory), "outputs": []})

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli import running
-from homeward.cli.options import Json, find_modules_here
+from homeward.cli.options import Json, RunsFolder, find_modules_here, output_option
 from homeward.cli.show import check_writable, say, say_json, show
 from homeward.errors import InvalidInputError
-from homeward.words import ENDS, why_ended
+from homeward.words import ENDS, counted, why_ended
 
 if TYPE_CHECKING:
     from homeward.kinds.promises import Promise
@@ -33,9 +33,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the ru
 
 @app.command("list")
 def listing(
-    root: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with the runs.")
-    ] = running.RUNS,
+    root: RunsFolder = running.RUNS,
     as_json: Json = False,
 ) -> None:
     """List the runs in a folder with kind, status, number of steps, and why they ended.
@@ -48,8 +46,7 @@ def listing(
 
     rows = [_row(run) for run in list_runs(root)]
     if as_json or rows:
-        count = f"{len(rows)} run{'s' * (len(rows) != 1)}"
-        show({"runs": rows}, {"runs": f"Runs in {root}"}, count, as_json)
+        show({"runs": rows}, {"runs": f"Runs in {root}"}, counted(len(rows), "run"), as_json)
     else:
         say(f"There are no runs in {root}.")
 
@@ -76,17 +73,16 @@ def show_run(
     if as_json:
         about = manifest.model_dump(mode="json") | {"status": str(status), "steps": len(records)}
         criteria = [promise._asdict() for promise in promises]
-        found = {"directory": str(directory), "config": config, **about, "criteria": criteria}
-        say_json({**found, "last_steps": steps})
+        facts = {"directory": str(directory), "config": config, **about, "criteria": criteria}
+        say_json({**facts, "last_steps": steps})
         return
-    taken = f"{len(records)} step{'s' * (len(records) != 1)}"
-    say(f"{directory}: a {run.kind} run, {status}, {taken}")
+    say(f"{directory}: a {run.kind} run, {status}, {counted(len(records), 'step')}")
     for key, value in config.items():
         text = f"  {key} = {value}"
         say(text if len(text) <= MAX_LINE_LETTERS else f"{text[: MAX_LINE_LETTERS - 1]}…")
     if promises:
         say(f"criteria: {'; '.join(str(promise) for promise in promises)}")
-    sessions = f"{len(manifest.sessions)} session{'s' * (len(manifest.sessions) != 1)}"
+    sessions = counted(len(manifest.sessions), "session")
     say(f"created {manifest.created}, last written {manifest.updated}, {sessions}")
     if manifest.end is not None:
         say(f"ended: {why_ended(manifest.end, manifest.steps)}")
@@ -127,10 +123,9 @@ def draw(
     directory: Directory,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of the picture: .png, .pdf or .svg; or of a film: .gif or .mp4.",
-            show_default=f"{running.PICTURE} in the folder of the run",
+        output_option(
+            "File of the picture: .png, .pdf or .svg; or of a film: .gif or .mp4.",
+            f"{running.PICTURE} in the folder of the run",
         ),
     ] = None,
 ) -> None:
@@ -151,31 +146,30 @@ def export(
     directory: Directory,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of the table: .csv, .parquet or .json; of a page that plays: .html; of a "
-            "way home: .geojson, .gpx, .kml.",
-            show_default="steps.csv, or way_home.geojson",
+        output_option(
+            "File of the table: .csv, .parquet or .json; of a page that plays the run: .html; of a "
+            "way home: .geojson, .gpx or .kml.",
+            "steps.csv, or way_home.geojson",
         ),
     ] = None,
     way_home: Annotated[
         str | None,
         typer.Option(
             metavar="STEP|all",
-            help="Write the way home after this step instead, or after every step.",
+            help="Write the way home after this step instead of the table, or after every step.",
         ),
     ] = None,
     beside: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="With .html: another run to play beside it."),
+        typer.Option(metavar="DIR", help="With .html: another run to play beside the run."),
     ] = None,
 ) -> None:
     """Write the steps of a run as a table of states, actions, values and bounds.
 
     With a file .html, write a page that plays the run in any browser, without a server or network.
 
-    With --way-home, write the way home from where the explorer was after a step, by what it knew
-    then, with the proven probability.
+    With --way-home, write the way home from the state after a step, with its proven probability. It
+    is the way that the explorer knew at that step.
 
     Examples: homeward runs export runs/first --out first.csv
 
@@ -214,11 +208,11 @@ def export(
     else:
         columns = tuple(rows[0]) if rows else plain
         write_table(Table(columns, tuple(tuple(row.values()) for row in rows)), out)
-    say(f"{out}: {len(rows)} step{'s' * (len(rows) != 1)}")
+    say(f"{out}: {counted(len(rows), 'step')}")
 
 
 def _export_page(out: Path, *directories: Path) -> None:
-    """Write a page that plays runs."""
+    """Write an HTML page that plays the runs of some folders."""
     from homeward.web.player import write_html
 
     find_modules_here()
@@ -228,7 +222,7 @@ def _export_page(out: Path, *directories: Path) -> None:
 
 
 def _export_ways(directory: Path, step: str, out: Path) -> None:
-    """Write the way home after a step, or after every step."""
+    """Write the way home after a step, or after every step if `step` is "all"."""
     from homeward.runs import Run
 
     find_modules_here()
@@ -237,14 +231,14 @@ def _export_ways(directory: Path, step: str, out: Path) -> None:
     if write is None:
         raise InvalidInputError(f"{directory}: the kind {run.kind} can't export ways home")
     if step != "all" and not step.isdecimal():
-        raise InvalidInputError(f"--way-home is {step!r}, expected a number of steps or all")
+        raise InvalidInputError(f"--way-home is {step!r}, expected the number of a step, or all")
     check_writable(out, (".geojson", ".gpx", ".kml"), "a way home")
     count = write(run, None if step == "all" else int(step), out)
-    say(f"{out}: {count} way{'s' * (count != 1)} home")
+    say(f"{out}: {counted(count, 'way')} home")
 
 
 def _row(run: Run) -> dict[str, Any]:
-    """Return the row of a run in the list."""
+    """Return the row of a run in the printed list of runs."""
     from homeward.errors import HomewardError
 
     empty = {"kind": "", "status": "damaged", "steps": 0, "seed": "", "updated": "", "note": ""}
@@ -261,7 +255,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def _promises(run: Run) -> tuple[Promise, ...]:
-    """Return the promises of a run; empty if its kind makes no promises."""
+    """Return the criteria that the configuration of a run asks for; empty if it has none."""
     from homeward.kinds.promises import SafeConfig
 
     find_modules_here()
@@ -270,7 +264,7 @@ def _promises(run: Run) -> tuple[Promise, ...]:
 
 
 def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, Any]:
-    """Return a recorded step as a row of the table."""
+    """Return a recorded step, as JSON values, as a row of the printed table."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
     row |= {name: f"{bound:.6f}" for name, bound in _named(promises, step["kept_bounds"])}
     if step["holding"] is None:
@@ -283,7 +277,7 @@ def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, 
 
 
 def _named(promises: tuple[Promise, ...], bounds: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """Return pairs of criterion name and bound; criteria are numbered if they have no names."""
+    """Return pairs of criterion name and bound; without a promise per bound, names are numbers."""
     if len(promises) == len(bounds):
         return zip((promise.name for promise in promises), bounds, strict=True)
     return ((f"criterion {k}", bound) for k, bound in enumerate(bounds, start=1))

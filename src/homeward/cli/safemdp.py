@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
-from homeward.cli.show import check_writable, save, show
-from homeward.cli.study import complete_study
+from homeward.cli.paper_study import PaperStudy, study_command
+from homeward.cli.show import save
 
 
+@study_command("safemdp")
 def safemdp(
+    study: PaperStudy,
     map: Annotated[
         Path, typer.Option(metavar="FILE.npy", help="Heights in m of cells 1 m apart.", exists=True)
     ],
@@ -22,14 +23,6 @@ def safemdp(
         float, typer.Option(min=0.0, max=1.0, help="Probability that a run of ours stays safe.")
     ] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the starts.")] = 0,
-    out: Figure = Path("safemdp.png"),
-    study: Annotated[
-        Path | None, study_option("safemdp.sqlite, with changed options in its name")
-    ] = None,
-    table: Table = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
 ) -> None:
     """Explore a map with SafeMDP and with our explorer, from the same starts.
 
@@ -49,11 +42,9 @@ def safemdp(
     from homeward.paper.figures.studies import draw_safemdp
     from homeward.paper.safemdp import METHODS, RUN_LEVEL, by_start, summary
     from homeward.paper.safemdp_task import MEASUREMENTS, START, read_ground, starts_of
-    from homeward.studies import define
 
-    check_writable(out)
     ground = read_ground(str(map))
-    where = starts_of(ground, starts, seed)
+    start_cells = starts_of(ground, starts, seed)
     cells = [
         {
             "map": str(map.resolve()),
@@ -62,25 +53,20 @@ def safemdp(
             "measurements": measurements,
             "delta": delta,
         }
-        for start in where
+        for start in start_cells
         for method in METHODS
     ]
-    definition = define("safemdp", "homeward.paper.safemdp:compare", cells, [seed])
     options = {"starts": starts, "measurements": measurements, "delta": delta, "seed": seed}
-    usual = {"starts": 20, "measurements": MEASUREMENTS, "delta": RUN_LEVEL, "seed": 0}
-    parts = [f"{name}{value:g}" for name, value in options.items() if value != usual[name]]
-    file = study or Path(f"{'-'.join(['safemdp', *parts])}.sqlite")
-    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
-    save(draw_safemdp(rows), out)
+    defaults = {"starts": 20, "measurements": MEASUREMENTS, "delta": RUN_LEVEL, "seed": 0}
+    changed = [f"{name}{value:g}" for name, value in options.items() if value != defaults[name]]
+    file = study.file(*changed)
+    rows = study.rows(file, cells, [seed], function="compare")
+    save(draw_safemdp(rows), study.out)
     columns = ground.shape[1]
-    show(
-        {
-            "starts": by_start(rows, columns),
-            "summary": summary(rows, START[0] * columns + START[1]),
-            "figure": str(out),
-            "study": str(file),
-        },
+    start = START[0] * columns + START[1]
+    study.show(
+        {"starts": by_start(rows, columns), "summary": summary(rows, start)},
         {"starts": "Coverage and unsafe moves", "summary": "All starts"},
-        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
-        as_json,
+        f"{len(rows)} runs",
+        file,
     )

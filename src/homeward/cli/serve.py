@@ -1,4 +1,4 @@
-"""``homeward serve``: the web page that shows, explains and starts runs."""
+"""``homeward serve``: serve the web page that shows, explains and starts runs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from urllib.parse import quote
 import typer
 
 from homeward.cli.interrupts import STOPPED
+from homeward.cli.options import RunsFolder
 from homeward.cli.show import say
 
 PORT = 8765
 
 
 def serve(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with the runs.")] = Path(
-        "runs"
-    ),
+    directory: RunsFolder = Path("runs"),
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port; if it is in use, the next free one.")
     ] = PORT,
@@ -48,7 +47,7 @@ def serve(
     """Serve a web page that shows and starts runs, until Ctrl-C.
 
     If the folder has no run, the server creates two small examples: a safe and an unsafe explorer
-    in the same world. If the server stops during a run, the run continues at its next start.
+    in the same world. If the server stops during a run, its next start continues the run.
 
     Example: homeward serve runs --port 8080
     """
@@ -73,18 +72,18 @@ def serve(
     announce()
     prepare()
     listener = bind(host, port)
-    taken = listener.getsockname()[1]
-    shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host
-    shown = f"[{shown}]" if ":" in shown and not shown.startswith("[") else shown
+    used_port = listener.getsockname()[1]
+    name = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+    name = f"[{name}]" if ":" in name and not name.startswith("[") else name
 
-    def begins() -> None:
+    def before_demo() -> None:
         say(f"There are no runs in {directory}: creating two examples.")
         sys.stdout.flush()
 
     def started() -> None:
-        if port and taken != port:
-            say(f"Port {port} is in use, so this is port {taken}.")
-        address = f"http://{shown}:{taken}/?token={quote(given, safe='')}"
+        if port and used_port != port:
+            say(f"Port {port} is in use, so this is port {used_port}.")
+        address = f"http://{name}:{used_port}/?token={quote(page_token, safe='')}"
         say(f"Homeward serves {directory} at {address}")
         say("Stop it with Ctrl-C.")
         sys.stdout.flush()
@@ -93,19 +92,19 @@ def serve(
 
             webbrowser.open(address)
 
-    most = max(2, (os.cpu_count() or 2) - 1) if workers is None else workers
-    before = signal.signal(signal.SIGTERM, _leave)
+    max_runs = max(2, (os.cpu_count() or 2) - 1) if workers is None else workers
+    before = signal.signal(signal.SIGTERM, _exit)
     try:
         with claimed(directory), listener:
-            given = kept_token(directory) if token is None else token
-            make_demo(directory, begins)
-            serve_page(directory, listener, host, given, most, started)
+            page_token = kept_token(directory) if token is None else token
+            make_demo(directory, before_demo)
+            serve_page(directory, listener, host, page_token, max_runs, started)
     except KeyboardInterrupt:
         raise typer.Exit(STOPPED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _leave(number: int, frame: object) -> NoReturn:
-    """Exit on a signal, with the same cleanup as after Ctrl-C."""
+def _exit(number: int, frame: object) -> NoReturn:
+    """Exit on signal `number`, with the same cleanup as after Ctrl-C."""
     sys.exit(128 + number)

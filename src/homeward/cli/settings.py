@@ -1,8 +1,8 @@
 """Command-line options generated from the configuration of a kind.
 
-Each key of a configuration becomes an option; the field gives its name, help, choices and default
-(see `runs.config.Option`). Values come from the file of ``--config``; options override them. Error
-messages name the option, or the file and the key.
+Each key of a configuration becomes an option. The field of the key gives the name, help, choices
+and default of the option (see `runs.config.Option`). The file of ``--config`` gives values too;
+options override them. Error messages name the option, or the file and the key.
 """
 
 from __future__ import annotations
@@ -18,24 +18,16 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import typer
 from pydantic.fields import FieldInfo
 
+from homeward.cli.options import ConfigFile, set_options
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.config import Config, Option, checked
 
 OPTION_NAMES = {"limit": "steps"}  # names of options that differ from their keys, for all kinds
 
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Settings in TOML or JSON, such as config.json of a run; options override them.",
-    ),
-]
-
 
 def option_of(field: FieldInfo) -> Option:
     """Return the `Option` of a field."""
-    return next((one for one in field.metadata if isinstance(one, Option)), Option())
+    return next((part for part in field.metadata if isinstance(part, Option)), Option())
 
 
 def flag_of(model: type[Config], key: str) -> str:
@@ -45,62 +37,12 @@ def flag_of(model: type[Config], key: str) -> str:
     return f"--{(own or OPTION_NAMES.get(key, key)).replace('_', '-')}"
 
 
-def make_command(
-    function: Callable[..., None],
-    model: type[Config],
-    name: str,
-    *,
-    summary: str | None = None,
-    without: tuple[str, ...] = (),
-    why_without: str | None = None,
-) -> Any:
-    """Return a command that calls `function` with the given settings and its other options.
-
-    The first parameter of `function` is a dict of settings by key of `model`. Its other parameters
-    become options too. Keys in `without` have no option; if one is given all the same, the error
-    says `why_without`.
-    """
-    fields = {
-        key: field
-        for key, field in model.model_fields.items()
-        if key not in without and not option_of(field).hidden
-    }
-    refused = [key for key in without if why_without and key in model.model_fields]
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    only = inspect.Parameter.KEYWORD_ONLY
-    parameters = [parameter.replace(kind=only) for parameter in own]
-    for key, field in fields.items():
-        hint = _hint(model, key, field)
-        parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
-    for key in refused:
-        hint = Annotated[str | None, typer.Option(flag_of(model, key), hidden=True)]
-        parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
-
-    def command(**values: Any) -> None:
-        for key in refused:
-            if values.pop(key) is not None:
-                raise InvalidInputError(f"{flag_of(model, key)} {why_without}")
-        given = {key: values.pop(key) for key in fields}
-        settings = {
-            key: _read(value) if option_of(fields[key]).is_file else value
-            for key, value in given.items()
-            if value is not None and value != []
-        }
-        function(settings, **values)
-
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, help=summary or inspect.getdoc(function))(command)
-    return typer.main.get_command(app)
-
-
 class Settings(NamedTuple):
-    """Settings that a user gave in a file and by options; options override the file."""
+    """Settings of a run that a user gave in a file and by options; options override the file."""
 
-    kind: str
+    kind: str  # name of the kind, or module:name
     model: type[Config]
-    options: dict[str, Any]
+    options: dict[str, Any]  # values of the given options, by key of `model`
     file: Path | None = None
 
     def given(self) -> dict[str, Any]:
@@ -127,6 +69,51 @@ class Settings(NamedTuple):
         return config
 
 
+def make_command(
+    function: Callable[..., None],
+    kind: str,
+    model: type[Config],
+    *,
+    summary: str | None = None,
+    without: tuple[str, ...] = (),
+    why_without: str | None = None,
+) -> Any:
+    """Return a command with the options of `function`, --config, and an option per key of `model`.
+
+    The command calls `function` with the given `Settings` of the kind and with the values of its
+    other parameters. Keys in `without` have no option. If `why_without` is given, such an option
+    raises an error that ends with this text.
+    """
+    fields = {
+        key: field
+        for key, field in model.model_fields.items()
+        if key not in without and not option_of(field).hidden
+    }
+    refused = [key for key in without if why_without and key in model.model_fields]
+    hints: dict[str, Any] = {"config": ConfigFile}
+    hints |= {key: _hint(model, key, field) for key, field in fields.items()}
+    for key in refused:
+        hints[key] = Annotated[str | None, typer.Option(flag_of(model, key), hidden=True)]
+
+    def command(config: Path | None, **values: Any) -> None:
+        for key in refused:
+            if values.pop(key) is not None:
+                raise InvalidInputError(f"{flag_of(model, key)} {why_without}")
+        given = {key: values.pop(key) for key in fields}
+        options = {
+            key: _read(value) if option_of(fields[key]).is_file else value
+            for key, value in given.items()
+            if value is not None and value != []
+        }
+        function(Settings(kind, model, options, config), **values)
+
+    further = {key: (hint, None) for key, hint in hints.items()}
+    set_options(command, function, further, Settings=Settings)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(kind, help=summary or inspect.getdoc(function))(command)
+    return typer.main.get_command(app)
+
+
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a TOML or JSON file, which may be the config.json of a run."""
     text = _read(file)
@@ -137,11 +124,25 @@ def read_settings(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InvalidFileError(f"{file}: is a list or a value, expected keys with values")
     is_run = "kind" in values and isinstance(values.get("config"), dict)
-    found: dict[str, Any] = values["config"] if is_run else values
-    return found
+    settings: dict[str, Any] = values["config"] if is_run else values
+    return settings
+
+
+def text_of(value: Any) -> str:
+    """Return a value in the form that its option takes; polygons become the text "an area"."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], list | tuple):
+            return " ".join(map(text_of, value)) if len(value[0]) == 2 else "an area"
+        return ",".join(map(text_of, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _read(file: Path) -> str:
+    """Return the text of a file."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
@@ -153,7 +154,7 @@ def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
     """Return the Typer annotation of an option: type, name, placeholder, help and default."""
     option, kind = option_of(field), _plain(field.annotation)
     flag, form = flag_of(model, key), option.form
-    shown: str | bool = option.unset or False
+    default: str | bool = option.unset or False
     hint: Any = str
     if kind is bool:
         hint, flag = bool, f"{flag}/--no-{flag[2:]}" if field.default else flag
@@ -163,10 +164,10 @@ def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
         form = form or f"[{'|'.join(map(str, get_args(kind)))}]"
     elif get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis:
         hint = list[str]
-    if not shown and field.default not in (None, ()) and field.default is not False:
-        shown = _text(field.default)
+    if not default and field.default not in (None, ()) and field.default is not False:
+        default = text_of(field.default)
     about = typer.Option(
-        flag, metavar=form, help=field.description or "", show_default=shown, rich_help_panel=None
+        flag, metavar=form, help=field.description or "", show_default=default, rich_help_panel=None
     )
     return Annotated[hint | None, about]
 
@@ -176,15 +177,5 @@ def _plain(annotation: Any) -> Any:
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) in (Union, types.UnionType):
-        kinds = [one for one in get_args(annotation) if one is not type(None)]
-        return _plain(kinds[0])
+        return _plain(next(part for part in get_args(annotation) if part is not type(None)))
     return annotation
-
-
-def _text(value: Any) -> str:
-    """Return a default value in the form that its option takes."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ",".join(map(_text, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

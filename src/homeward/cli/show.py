@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = None) -> Iterable[T]:
-    """Return an iterable of the items that shows a progress bar if stderr is a terminal."""
+    """Return the items; iterating shows a progress bar if stderr is a terminal and not `quiet`."""
     if quiet or not sys.stderr.isatty():
         return items
     from rich.console import Console
@@ -31,7 +31,10 @@ def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = No
 
 @contextmanager
 def progress_bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar on stderr; None if stderr is not a terminal."""
+    """Yield a function that advances a progress bar by a number of items.
+
+    Yield None, without a bar, if `quiet` or if stderr is not a terminal.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -54,9 +57,9 @@ def say_json(result: dict[str, Any]) -> None:
 
 
 def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool) -> None:
-    """Print a result as JSON, or its tables and a conclusion.
+    """Print a result as JSON if `as_json`; otherwise print its tables and the text `conclusion`.
 
-    `titles` has the keys of the entries to print as tables, with a title each.
+    `titles` has the keys of `result` that are printed as tables, each with the title of its table.
     """
     if as_json:
         say_json(result)
@@ -72,7 +75,11 @@ def print_table(
     right: Collection[str] = (),
     red: Collection[int] = (),
 ) -> None:
-    """Print rows as a table; `right` are columns to align right, `red` row indices to colour."""
+    """Print rows as a table.
+
+    Columns of numbers and the columns `right` are aligned right. `red` has the indices of the rows
+    that are printed in red.
+    """
     from rich.table import Table
 
     table = Table(title=title)
@@ -116,6 +123,7 @@ def save(figure: Figure, out: Path) -> None:
 
 
 def _cell(value: object) -> str:
+    """Return the text of a value in a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

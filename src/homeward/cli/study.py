@@ -1,4 +1,4 @@
-"""``homeward study``: compute many tasks on many processes, and write their table."""
+"""``homeward study``: compute many tasks on many processes, and write their results as a table."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def run_study(
         if table is not None:
             write_table(table_of(study_file), table)
     if as_json:
-        found = {"study": study.name, "file": str(out), "table": table and str(table)}
-        say_json({**found, "tasks": study.tasks, "done": done, "failed": failed})
+        files = {"study": study.name, "file": str(out), "table": table and str(table)}
+        say_json({**files, "tasks": study.tasks, "done": done, "failed": failed})
     else:
         say(f"{study.name}: {done} of {study.tasks} tasks are finished; the file is {out}")
         if table is not None:
@@ -83,7 +83,7 @@ def write(
         Path, typer.Argument(metavar="FILE", help="File of the table: .csv or .parquet.")
     ],
 ) -> None:
-    """Write the results of a study so far as a table with a row for each finished task.
+    """Write a table with the result of each finished task of a study.
 
     Example: homeward study table levels.sqlite levels.csv
     """
@@ -91,9 +91,9 @@ def write(
 
     check_table(table)
     with StudyFile.read(file) as study_file:
-        found = table_of(study_file)
-        write_table(found, table)
-        say(f"{table}: {len(found.rows)} of {study_file.study.tasks} tasks")
+        results = table_of(study_file)
+        write_table(results, table)
+        say(f"{table}: {len(results.rows)} of {study_file.study.tasks} tasks")
 
 
 def complete_study(
@@ -105,33 +105,36 @@ def complete_study(
     *,
     as_json: bool,
 ) -> list[dict[str, Any]]:
-    """Run the unfinished tasks of a study and return all rows; exit with 1 if a task failed."""
+    """Run the unfinished tasks of a study, and return the results of all tasks as rows.
+
+    Write them to the file `table` too, unless it is None. Exit with code 1 if a task failed.
+    """
     from homeward.studies import StudyFile, check_table, table_of, write_table
 
     if table is not None:
         check_table(table)
     with StudyFile.open(file, study) as study_file:
         _do_all(study_file, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(study_file), study_file.failures()
+        results, failed = table_of(study_file), study_file.failures()
     if table is not None:
-        write_table(laid, table)
+        write_table(results, table)
     if failed:
         typer.echo(f"{len(failed)} tasks failed; first error: {failed[0].error}", err=True)
         raise typer.Exit(1)
-    return [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    return [dict(zip(results.columns, row, strict=True)) for row in results.rows]
 
 
 def _do_all(
     study_file: StudyFile, workers: int | None, scheduler: str | None, *, as_json: bool
 ) -> None:
-    """Run the unfinished tasks with a progress bar; on Ctrl-C print how to resume, exit 130."""
+    """Run the unfinished tasks with a progress bar; after Ctrl-C, exit with code 130."""
     from homeward.studies import conduct
 
     study, before = study_file.study, study_file.done
     label = study.name if not before else f"{study.name}, {before} already finished"
     try:
-        with closing(conduct(study_file, workers=workers, scheduler=scheduler)) as found:
-            for _ in track(found, label, quiet=as_json, total=study.tasks - before):
+        with closing(conduct(study_file, workers=workers, scheduler=scheduler)) as outcomes:
+            for _ in track(outcomes, label, quiet=as_json, total=study.tasks - before):
                 pass
     except KeyboardInterrupt:
         sys.stderr.write(

@@ -102,7 +102,7 @@ class Mission:
 
         The configuration is that of a run of this kind, without what only a simulation needs.
         """
-        return cls(Run.create_mission(directory, kind, config))
+        return cls(Run.create(directory, kind, config, is_mission=True))
 
     @classmethod
     def open(cls, directory: Path | str) -> Mission:

@@ -1,8 +1,8 @@
 """Events of a recorded run: targets reached, changes of target, spent risk, traps and refusals.
 
-All events come from the records except two. ``trapped`` needs the true world: from that step on, no
-sequence of moves that work leads home. ``refused`` needs the evidence of the decisions, which are
-repeated for this; see `refused_actions`.
+All events come from the records except two. ``trapped`` needs the true world: after that step, no
+sequence of moves that work leads home. ``refused`` needs the evidence of the decisions, which
+`refused_actions` repeats.
 """
 
 from __future__ import annotations
@@ -16,25 +16,21 @@ import numpy as np
 from homeward.arrays import IntArray
 from homeward.models import Moves
 from homeward.replay.moment import looks_of
-from homeward.replay.replay import InterruptedReplayError, Replay
+from homeward.replay.replay import Replay
 from homeward.solvers.reach import reached
 
 MIN_SPENT = 1e-6  # smallest risk whose spending is an event
-MIN_TURN = 4  # cells, in rows or columns, between two targets whose change is an event
-MAX_REPEATED = 1_000_000  # most states × steps for which decisions are repeated
+MIN_TURN_CELLS = 4  # smallest distance, in rows or columns, of two targets to be an event
+MAX_REPEATED = 1_000_000  # maximum of states × steps for which decisions are repeated
 
 
 class Event(NamedTuple):
-    """Something that happened after a number of steps."""
+    """Something that happened after a number of steps; ``news`` is a change of the target."""
 
     step: int
     code: str  # "reached", "news", "spent", "refused", "trapped" or "ended"
-    cell: int | None = None  # where, or what it is about
+    cell: int | None = None  # the target, the refused cell, or the state of the explorer
     amount: float | None = None  # the risk that was spent, or the bonus of the refused look
-
-    def facts(self) -> dict[str, Any]:
-        """Return the event as JSON values."""
-        return self._asdict()
 
 
 def events_of(replay: Replay) -> list[Event]:
@@ -49,35 +45,38 @@ def events_of(replay: Replay) -> list[Event]:
 
 
 def trapped_at(replay: Replay) -> int | None:
-    """Return after how many steps no way home is left in truth; None if never, or unknown."""
+    """Return the number of steps after which no way home exists in the true world.
+
+    Return None if a way home always exists, or if the true world is unknown.
+    """
     moves = getattr(replay.setup.world, "moves", None)
     if not isinstance(moves, Moves) or not len(replay.log):
         return None
     path = replay.log.path_to(len(replay.log))
     homes = homes_of(replay, int(path[0]))
 
-    def lost(step: int) -> bool:
-        found = reached(moves.dest, moves.success, int(path[step]))
-        return not all(found[group].any() for group in homes)
+    def is_trapped(step: int) -> bool:
+        mask = reached(moves.dest, moves.success, int(path[step]))
+        return not all(mask[group].any() for group in homes)
 
-    if not lost(len(path) - 1):
+    if not is_trapped(len(path) - 1):
         return None
-    return bisect_left(range(len(path)), True, key=lost)  # what is lost stays lost
+    return bisect_left(range(len(path)), True, key=is_trapped)  # a trapped explorer stays trapped
 
 
 def homes_of(replay: Replay, start: int) -> Sequence[IntArray]:
-    """Return the homes of each criterion with fixed homes; otherwise the start."""
+    """Return the homes of each criterion with fixed homes; [[start]] if there is no such one."""
     given = (getattr(criterion, "home", None) for criterion in replay.setup.planner.criteria)
     fixed = [home for home in given if home is not None and not isinstance(home, str)]
     return [np.atleast_1d(np.asarray(home, np.int32)) for home in fixed or [start]]
 
 
 def refused_actions(replay: Replay) -> Iterator[Event]:
-    """Yield the steps before which an action that leads to a better look was refused as unsafe.
+    """Yield an event for each decision that refused a look with a higher bonus as unsafe.
 
-    Of consecutive such steps, only the first is yielded. The decisions are computed again, so this
-    takes about as long as the run did. Nothing is yielded for runs with more than `MAX_REPEATED`
-    states × steps.
+    Of consecutive such decisions, only the first has an event. The decisions are computed again, so
+    this takes about as long as the run did. Runs with more than `MAX_REPEATED` states × steps have
+    no such events.
     """
     steps, mean = len(replay.log), replay.setup.belief.mean()
     is_safe = replay.setup.planner.criteria and isinstance(mean, Moves)
@@ -85,52 +84,43 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
         return
     before = False
     for step in range(steps):
-        if replay.interrupted():
-            raise InterruptedReplayError("another request interrupted this one; ask again")
+        replay.check_interrupted()
         moment, plan = replay.at(step), replay.plan(step)[0]
         looks = looks_of(moment)
-        chosen = looks[plan.action]
-        more = [e.action for e in plan.evidence if e.verdict == "unsafe" and e.leaves > 0.0]
-        more = [action for action in more if looks[action] > chosen]
-        if more and not before:
-            best = max(more, key=lambda action: looks[action])
+        unsafe = [e.action for e in plan.evidence if e.verdict == "unsafe" and e.leaves > 0.0]
+        better = [action for action in unsafe if looks[action] > looks[plan.action]]
+        if better and not before:
+            best = max(better, key=lambda action: looks[action])
             model: Any = moment.model
             cell = int(model.dest[moment.state, best])
             yield Event(step, "refused", cell, looks[best])
-        before = bool(more)
+        before = bool(better)
 
 
 def _of_proposals(replay: Replay) -> Iterator[Event]:
-    """Yield when the target is reached, and when new information leads to another target."""
+    """Yield an event when the target is reached, and when new information changes the target."""
     target: int | None = None
     path: list[int] = []
     columns = replay.scene.shape[1]
     for step, holding in enumerate(replay.log.holdings, start=1):
         if not isinstance(holding, dict):
             return
-        here = replay.log.states[step - 1]
-        told = holding.get("path")
-        if told is None:
+        written = holding.get("path")  # the new path, or the number of cells passed on the old one
+        if written is None:
             continue
-        path = path[told:] if isinstance(told, int) else [int(cell) for cell in told]
+        path = path[written:] if isinstance(written, int) else [int(cell) for cell in written]
         after = path[-1] if path else None
-        if target is not None and here == target:
+        if target is not None and replay.log.states[step - 1] == target:
             yield Event(step - 1, "reached", target)
-        elif (
-            target is not None and after is not None and _apart(target, after, columns) >= MIN_TURN
-        ):
-            yield Event(step - 1, "news", after)
+        elif target is not None and after is not None:
+            apart = np.subtract(divmod(target, columns), divmod(after, columns))
+            if abs(apart).max() >= MIN_TURN_CELLS:
+                yield Event(step - 1, "news", after)
         target = after
 
 
-def _apart(one: int, other: int, columns: int) -> int:
-    """Return the distance of two cells of a map in steps, with moves in eight directions."""
-    (r, c), (row, column) = divmod(one, columns), divmod(other, columns)
-    return max(abs(r - row), abs(c - column))
-
-
 def _of_budgets(replay: Replay) -> Iterator[Event]:
-    """Yield when a step spends some of the risk that the level allows."""
+    """Yield an event for each step that spends more than `MIN_SPENT` of the allowed risk."""
     before = 0.0
     for step, holding in enumerate(replay.log.holdings, start=1):
         if not isinstance(holding, dict):

@@ -37,7 +37,7 @@ MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20  # of the checkpoints of 
 
 
 class Checkpoints(Generic[T]):
-    """Checkpoints of a sequence in which each value is computed from the previous one.
+    """Checkpoints of a sequence in which each value is computed from the previous value.
 
     `follow` returns the value after a step, given the step's number and the previous value; `first`
     is the value after 0 steps. `size` returns the bytes that a value takes in addition to the
@@ -60,7 +60,7 @@ class Checkpoints(Generic[T]):
         self._recent: tuple[int, T] = (0, first)
 
     def at(self, step: int) -> T:
-        """Return the value after a number of steps."""
+        """Return the value after a number of steps, computed from the last value before it."""
         number = min(step - step % self.spacing, max(self.kept))
         value = self.kept[number]
         if number < self._recent[0] <= step:
@@ -88,10 +88,10 @@ class Checkpoints(Generic[T]):
 
 
 class History:
-    """The belief of a run after each step, and how much was known, by the measure of the scene.
+    """The belief of a run after each step, and how much was known, measured by `Scene.measure`.
 
-    If the scene can set the state of the simulated world, the world repeats the recorded actions.
-    Otherwise observations of the dataclasses `types` are read from the log.
+    If the scene has a function `place`, the simulated world repeats the recorded actions. Otherwise
+    observations are read from the log; `types` are their dataclasses.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class History:
     ) -> None:
         self.setup, self.scene, self.log, self.types = setup, scene, log, types
         self.start = setup.world.state
-        seen = setup.world.look()
-        self._last = setup.belief.update(seen)
-        self.known = [scene.measure(seen, self._last, 0.0)]  # [steps + 1]
+        observation = setup.world.look()
+        self._last = setup.belief.update(observation)
+        self.known = [scene.measure(observation, self._last, 0.0)]  # [steps + 1]
         self.beliefs = Checkpoints(
             self._last,
             lambda n, before: self._learn(n, before)[1],
@@ -170,14 +170,14 @@ class Decisions:
         )
 
     def guide(self) -> Guide:
-        """Return a new guide, since a guide remembers gains that hold only for its later steps."""
+        """Return a new guide; a used guide remembers gains that are valid only for later steps."""
         return Guide(self.setup.planner, self.start, self.setup.floor)
 
     def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
-        """Return the first home and the return policy to it with its bound, given the belief.
+        """Return the homes of the first return criterion, and the return policy at a moment.
 
-        Moves that the run already relies on are preferred to safer ones. Return None if no
-        criterion has a home.
+        The policy prefers moves whose risk the run has already spent to safer moves. Return None if
+        no criterion has a home.
         """
         guide = self.guide()
         ledgers = guide.ledgers(moment.belief)
@@ -187,9 +187,8 @@ class Decisions:
         account, model = self.kept.at(moment.step).accounts[0], moment.model
         if isinstance(model, Moves):
             graph = graph_of(moment.belief, model, correction)
-            sharp = (
-                moment.belief if guide.search is not None and guide.search.task.is_sharp else None
-            )
+            is_sharp = guide.search is not None and guide.search.task.is_sharp
+            sharp = moment.belief if is_sharp else None
             survey = ledger.survey(graph, account, moment.state, sharp, whole=True)
             ways = survey.ways_from(moment.state)
             value, policy = ways.value, ways.choice
@@ -204,14 +203,14 @@ class Decisions:
 def _bytes(belief: Belief, before: Belief | None) -> int:
     """Return the bytes of the arrays of `belief` that `before` does not share."""
 
-    def arrays(one: Any) -> dict[int, Any]:
-        names = vars(one) if hasattr(one, "__dict__") else getattr(one, "__slots__", ())
-        found = (getattr(one, name, None) for name in names)
-        return {id(value): value for value in found if isinstance(value, np.ndarray)}
+    def arrays(state: Any) -> dict[int, Any]:
+        names = vars(state) if hasattr(state, "__dict__") else getattr(state, "__slots__", ())
+        values = (getattr(state, name, None) for name in names)
+        return {id(value): value for value in values if isinstance(value, np.ndarray)}
 
-    def versions(one: Any) -> dict[str, Shared]:
-        found: dict[str, Shared] = getattr(one, "__dict__", {}).get("_sources", {})
-        return found
+    def versions(state: Any) -> dict[str, Shared]:
+        sources: dict[str, Shared] = getattr(state, "__dict__", {}).get("_sources", {})
+        return sources
 
     shared, earlier = arrays(before), versions(before)
     total: int = sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)

@@ -1,8 +1,9 @@
-"""Reader of a step log as columns; it can continue while the log grows."""
+"""Reader of a step log as columns; it can read on while the log grows."""
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,15 @@ class LogReader(LogFollower):
         self.warm_steps = array("i")  # numbers of the steps with a recorded warm start
 
     def take(self, parsed: Record) -> None:
-        """Append a record to the columns."""
+        """Append a record to the columns; raise if it can't follow the previous record."""
         record = parsed
         if record.step != len(self) + 1:
             raise InvalidInputError(f"holds step {record.step}")
         if self.criteria is None:
             self.criteria = len(record.bounds)
         if not len(record.bounds) == len(record.kept_bounds) == self.criteria:
-            many = len(record.bounds)
-            raise InvalidInputError(f"has {many} bounds, the first line has {self.criteria}")
+            count = len(record.bounds)
+            raise InvalidInputError(f"has {count} bounds, the first line has {self.criteria}")
         self.states.append(record.state)
         self.actions.append(record.action)
         self.nexts.append(record.next_state)
@@ -58,13 +59,13 @@ class LogReader(LogFollower):
             self.warm_steps.append(record.step)
 
     def path_to(self, step: int) -> IntArray:
-        """Return the states [step + 1] from the start to the one after `step`."""
+        """Return the states [step + 1] from the start to the state after `step` steps."""
         return np.concatenate((self.states[:1], self.nexts[:step]), dtype=np.int32)
 
     def columns(self, after: int, to: int) -> dict[str, NDArray[Any]]:
         """Return the columns of the steps ``after < step <= to``, by name."""
-        part, many = slice(after, to), self.criteria or 0
-        wide, shape = slice(after * many, to * many), (to - after, many)
+        part, count = slice(after, to), self.criteria or 0
+        wide, shape = slice(after * count, to * count), (to - after, count)
         return {
             "state": np.array(self.states[part], np.int32),
             "action": np.array(self.actions[part], np.int32),
@@ -76,15 +77,16 @@ class LogReader(LogFollower):
 
     def bounds_of(self, step: int) -> list[float]:
         """Return the recorded bounds [K] of a step; steps count from 1."""
-        many = self.criteria or 0
-        return list(self.bounds[(step - 1) * many : step * many])
+        count = self.criteria or 0
+        return list(self.bounds[(step - 1) * count : step * count])
 
     def warm_start_at(self, step: int) -> tuple[int, WarmStart] | None:
         """Return the step and value of the last warm start recorded up to `step`, or None."""
-        at = int(np.searchsorted(np.array(self.warm_steps, np.int32), step, side="right")) - 1
-        if at < 0:
+        index = bisect_right(self.warm_steps, step) - 1
+        if index < 0:
             return None
-        return self.warm_steps[at], WarmStart.decode(self._record(self.warm_steps[at]).seeds)
+        last = self.warm_steps[index]
+        return last, WarmStart.decode(self._record(last).seeds)
 
     def observation(self, step: int, types: Sequence[type]) -> Any:
         """Return the decoded observation of a step; steps count from 1."""

@@ -1,4 +1,4 @@
-"""A moment of a run: the belief after some steps, and the return policy for that belief."""
+"""A moment of a run: the belief after a number of steps, and the return policy for this belief."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """The belief of an explorer after `step` steps, before it planned the next one."""
+    """The belief of an explorer after `step` steps, before it plans the next step."""
 
     step: int
     state: int
@@ -42,7 +42,7 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """Home states and return policy of the first criterion with a home, else to the start."""
+        """Home states and return policy of the first criterion with a home; else of the start."""
         held = None if self.decisions is None else self.decisions.returns(self)
         if held is not None:
             return held
@@ -59,15 +59,16 @@ class Moment:
     def way(self, cell: int) -> dict[str, Any]:
         """Return the path home from a cell as JSON values, with the risk of each edge.
 
-        The risk of an edge is the difference between the bounds at its two ends. If actions have
-        several outcomes, there is no single path: `edges` is empty.
+        The risk of an edge is the difference between the bounds at its two ends; ``left`` is the
+        bound at its second end. If actions have several outcomes, there is no single path, and
+        ``edges`` is empty.
         """
         home, found = self.returns
         value, policy, model = found.value, found.policy, self.model
         edges: list[dict[str, Any]] = []
-        here, ends = cell, set(home.tolist())
+        here, homes = cell, set(home.tolist())
         if value[cell] > 0.0 and isinstance(model, Moves):
-            while here not in ends and len(edges) < len(value):
+            while here not in homes and len(edges) < len(value):
                 action = int(policy[here])
                 if action == GIVE_UP:
                     break
@@ -87,7 +88,10 @@ class Moment:
 
 
 def looks_of(moment: Moment) -> list[float]:
-    """Return the bonus [A] where each action leads; 0 if actions have several outcomes."""
+    """Return the bonus [A] of the state that each action leads to.
+
+    The bonus is 0 if actions have several outcomes.
+    """
     model = moment.model
     if not isinstance(model, Moves):
         return [0.0] * model.actions

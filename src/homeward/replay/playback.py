@@ -1,4 +1,4 @@
-"""A recorded run as one small JSON value, which a player shows without this package.
+"""A recorded run as one small JSON value, which a page can play without a server.
 
 A cell that was seen stays seen, so one step number per cell replaces all masks of seen cells. The
 region with a proven way home can grow and shrink, so each moment lists the cells that changed. Long
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from homeward.replay.events import events_of, homes_of, refused_actions, trapped_at
 from homeward.replay.replay import Replay
+from homeward.replay.scene import Scene
 from homeward.words import why_ended
 
 FORMAT = 1
 DEFAULT_LEVEL = 0.9  # level of the drawn region if the run has no level
-MAX_CELL_MOMENTS = 3_000_000
+MAX_CELL_MOMENTS = 3_000_000  # maximum of cells × moments
 MAX_MOMENTS = 600
 LEVEL_TOLERANCE = 1e-9
 THUMBNAIL_SIDE = 64  # maximum rows and columns of a thumbnail
@@ -35,10 +36,10 @@ def level_of(replay: Replay) -> float | None:
 
 
 def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
-    """Return a recorded run as JSON values that a player can show without this package.
+    """Return a recorded run as JSON values that a page can play without a server.
 
-    Arrays are base64 texts of little-endian numbers. `level` is that of the region with a way home;
-    that of the run by default, else `DEFAULT_LEVEL`.
+    Arrays are base64 texts of little-endian numbers. The region with a way home has the cells whose
+    bound is at least `level`; by default the level of the run, or `DEFAULT_LEVEL` without one.
     """
     scene, steps = replay.scene, len(replay.log)
     cells = scene.shape[0] * scene.shape[1]
@@ -63,9 +64,8 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
     names = {entry["name"] for entry in scene.layers}
     ground = scene.maps(["truth" if "truth" in names else "height"], replay.at(steps))
     height = next(iter(ground.values())).ravel()
-    categorical = any(e["name"] == "height" and e["scale"] == "categorical" for e in scene.layers)
     manifest = replay.run.manifest
-    found = sorted([*events_of(replay), *refused_actions(replay)])
+    events = sorted([*events_of(replay), *refused_actions(replay)])
     start = replay.history.start
     return {
         "format": FORMAT,
@@ -76,14 +76,14 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
         "level": used,
         "shape": list(scene.shape),
         "cell": None if scene.cell is None else list(scene.cell),
-        "grid": categorical,
+        "grid": _is_grid(scene),
         "steps": steps,
         "start": start,
         "homes": [int(home) for group in homes_of(replay, start) for home in group],
         "end": manifest.end,
         "why": None if manifest.end is None else why_ended(manifest.end, steps),
         "trapped": trapped_at(replay),
-        "events": [event.facts() for event in found],
+        "events": [event._asdict() for event in events],
         "height": text_of(height, "<f4"),
         "seen": text_of(seen_from, "<i4"),
         "next": text_of(np.array(replay.log.nexts[:steps]), "<i4"),
@@ -111,13 +111,17 @@ def glance_of(replay: Replay) -> dict[str, Any]:
         "shape": list(height.shape),
         "share": float(maps["seen"].sum() / max(1, open_cells.sum())),
         "trapped": trapped_at(replay),
-        "grid": any(
-            e["name"] == "height" and e["scale"] == "categorical" for e in replay.scene.layers
-        ),
+        "grid": _is_grid(replay.scene),
         "height": text_of(shown.ravel(), "<f4"),
         "seen": text_of(seen.ravel(), "u1"),
         "path": text_of(small[kept], "<i4"),
     }
+
+
+def _is_grid(scene: Scene) -> bool:
+    """Return whether heights are levels of a grid, not metres."""
+    facts = [each for each in scene.layers if each["name"] == "height"]
+    return any(each["scale"] == "categorical" for each in facts)
 
 
 def text_of(values: NDArray[Any], dtype: str) -> str:

@@ -1,4 +1,4 @@
-"""The reasons for a decision or for the end of a run: a plan and its evidence as JSON values."""
+"""The reasons for a decision, or for the end of a run, as JSON values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
 from homeward.runs import Setup
 from homeward.safety import ReturnBefore
-from homeward.words import ENDS, NO_DECISION, VERDICTS, Remainder, ending, sentence
+from homeward.words import ENDS, NO_DECISION, VERDICTS, Remainder, counted, ending, sentence
 
 
 class CellNames:
@@ -33,13 +33,16 @@ class CellNames:
         return "row {}, column {}".format(*divmod(int(state), self.columns))
 
     def way_home(self, homes: IntArray, within: int | None) -> str:
-        """Return the name of a return criterion with these homes and step limit `within`."""
-        limit = "" if within is None else f" within {within} step{'s' * (within != 1)}"
+        """Return the name of a return criterion with these homes and the step limit `within`."""
+        limit = "" if within is None else f" within {counted(within, 'step')}"
         return f"return to {', '.join(self[home] for home in homes)}{limit}"
 
 
 def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str, Any]:
-    """Return the plan made at a moment as JSON values; cells are named with `columns` columns."""
+    """Return the plan made at a moment and its evidence as JSON values.
+
+    Cells are named by row and column of a map with `columns` columns.
+    """
     if plan.state_names is None:
         names: Any = CellNames(columns)
         criteria = tuple(
@@ -60,7 +63,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
             "unit": unit_of(setup.planner.bonus),
             "rule": _rule(plan.proposal, moment),
         }
-    # Without an action that stays, a plan of one who can't move names a move that never works.
+    # If no move works and no action stays, the plan has a move that never works.
     chosen = actions[plan.action]
     stuck = isinstance(moment.model, Moves) and not any(e.leaves > 0.0 for e in plan.evidence)
     stuck = stuck and (chosen["dr"], chosen["dc"]) != (0, 0)
@@ -141,7 +144,10 @@ def ended(
 
 
 def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> dict[str, Any]:
-    """Return why there is no decision at a moment, as JSON values; `end` is None if it is open."""
+    """Return as JSON values why there is no decision at a moment.
+
+    `end` is None if the run has not ended. `rest` is what is left to explore, if it is known.
+    """
     first, more = NO_DECISION if end is None else ending(end, moment.step, rest)
     return {
         **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),
@@ -161,15 +167,15 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
 
 
 def _rule(proposal: Proposal, moment: Moment) -> str | None:
-    """Return by which rule of `planning.rate` a proposal was preferred to a higher rate.
+    """Return the rule of `planning.rate` that preferred a proposal to one with a higher rate.
 
-    - ``tour``: it is the first stop of a tour of all that is near.
-    - ``near``: gains are divided by a power of the steps, so near ones are preferred.
+    - ``tour``: it is the first stop of a tour of all near looks.
+    - ``near``: gains are divided by a power of the steps, so near gains are preferred.
     - ``path``: its gain is that of all looks on a path.
-    - ``place``: by its rate, its risk and whether it was pursued before.
+    - ``place``: by its rate, its risk, and whether it was already pursued.
     - ``home``: it goes home within the limits of the run.
 
-    Return None for models of several outcomes per action, which are searched in another way.
+    Return None for models with several outcomes per action, whose search has other rules.
     """
     bonus: Any = moment.planner.bonus
     if not isinstance(moment.model, Moves):
@@ -188,7 +194,10 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
 
 
 def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
-    """Return the least bound on the way home [A] after each action; None if a criterion has it."""
+    """Return the smallest bound on the way home [A] over the states that each action leads to.
+
+    Return None if a criterion of the plan has a home, since its evidence has such bounds.
+    """
     if any(criterion.home.size for criterion in plan.criteria):
         return None
     way, model, state = moment.returns[1].value, moment.model, moment.state
@@ -199,7 +208,7 @@ def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
 
 
 def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:
-    """Return the verdict on an action; a move that never works is not safe or unsafe."""
+    """Return the verdict on an action; a move that never works is unavailable, not unsafe."""
     moves = (action["dr"] or 0, action["dc"] or 0) != (0, 0)
     never = evidence.leaves <= 0.0 and (moves or evidence.verdict == Verdict.UNSAFE)
     judged = (Verdict.UNSAFE, Verdict.NOT_CHOSEN, Verdict.WORTH_LESS)
@@ -207,5 +216,5 @@ def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:
 
 
 def _finite(value: float) -> float | None:
-    """Return a finite number, or None, since JSON has no infinities."""
+    """Return a finite number, or None for an infinite one, which JSON can't express."""
     return float(value) if math.isfinite(value) else None

@@ -3,9 +3,9 @@
 Beliefs are computed from the records without planning (`history`). If the level holds for the whole
 run, a decision is repeated from the recorded `Held` (`decisions`). For the paper's Algorithm 1, a
 plan is repeated from its recorded warm start. If a step has no warm start, all steps since the last
-one are planned again, so that the plan is identical to the bit. This takes long on large maps.
-There the nearest warm start is tried first, and the plan is used if it has the recorded action,
-value and bounds; its evidence on other actions may differ.
+recorded warm start are planned again, so that the plan is identical to the bit. This takes long on
+large maps. There the plan is first made from the nearest warm start, and used if it has the
+recorded action, value and bounds; its evidence on other actions may differ.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
-from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.files import read_json
+from homeward.errors import HomewardError, InvalidInputError
 from homeward.planning.guide import Decision
 from homeward.planning.plan import Plan
 from homeward.replay.ghosts import ghosts_of
@@ -32,13 +31,15 @@ from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons, stopped
 from homeward.replay.scene import Scene
 from homeward.runs import Kind, Run, RunStatus, Setup, WarmStart, find_kind
-from homeward.runs.config import checked
-from homeward.runs.run import CONFIG, FIRST_LOOK, STEPS
+from homeward.runs.run import FIRST_LOOK, STEPS
 
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
 MAX_WARM_START_BYTES = 32 << 20  # of the warm starts that are kept for later steps
-SMALL, LARGE = 20_000, 100_000  # states: up to SMALL always plan again, up to LARGE if needed
+SMALL, LARGE = (
+    20_000,
+    100_000,
+)  # states: up to SMALL all steps are planned again, up to LARGE if needed
 
 
 class NotRecordedError(InvalidInputError):
@@ -59,7 +60,7 @@ class Replay:
         self.log.read_on()
         self.interrupted: Callable[[], bool] = lambda: False  # whether to interrupt planning
         self.identity = self._identity()
-        self._decided: tuple[int, Decision] | None = None  # step before the last decision, and it
+        self._decided: tuple[int, Decision] | None = None  # the last decision, after its step
         self._scales: dict[str, tuple[float, float] | None] = {}
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
         self._warm_starts: OrderedDict[int, WarmStart] = OrderedDict()
@@ -81,16 +82,7 @@ class Replay:
     @cached_property
     def setup(self) -> Setup:
         """The setup of the run: planner, first belief and world."""
-        path, kind = self.run.directory / CONFIG, self.kind
-        version = read_json(path)["version"]
-        if version != kind.version:
-            newer = isinstance(version, int) and version > kind.version
-            whose = "a newer" if newer else "an older"
-            raise InvalidFileError(
-                f"{path}: was made by {whose} version of Homeward: it is a {kind.name} run of "
-                f"version {version}, and this Homeward reads version {kind.version}"
-            )
-        return self.run.setup(kind, checked(kind.config, self.run.config, str(path)))
+        return self.run.setup(*self.run.load())
 
     @cached_property
     def scene(self) -> Scene:
@@ -144,8 +136,8 @@ class Replay:
     def scale(self, name: str) -> tuple[float, float] | None:
         """Return the ends of a layer's colour scale, which are the same at every step.
 
-        These are its smallest and largest value before the first step; of heights, the true ones
-        count as well. Return None if the layer has categories or probabilities, or no value.
+        These are the smallest and largest value before the first step; believed and true heights
+        have a common scale. Return None if the layer has categories, probabilities or no values.
         """
         if name not in self._scales:
             facts = {entry["name"]: entry for entry in self.scene.layers}
@@ -161,9 +153,9 @@ class Replay:
 
     def way(self, step: int, cell: int) -> dict[str, Any]:
         """Return the path home from a cell, given the belief after a step, as JSON values."""
-        return self._from(step, cell).way(cell)
+        return self._moment(step, cell).way(cell)
 
-    def _from(self, step: int, cell: int) -> Moment:
+    def _moment(self, step: int, cell: int) -> Moment:
         """Return the moment after a number of steps; raise if the map does not have the cell."""
         rows, columns = self.scene.shape
         if not 0 <= cell < rows * columns:
@@ -171,11 +163,11 @@ class Replay:
         return self.at(step)
 
     def ghosts(self, step: int, cell: int, seed: int) -> dict[str, Any]:
-        """Return in which worlds drawn from the belief the way home from a cell works."""
-        return ghosts_of(self._from(step, cell), cell, seed, self._check_interrupted)
+        """Return how the way home from a cell ends in worlds drawn from the belief, as JSON."""
+        return ghosts_of(self._moment(step, cell), cell, seed, self.check_interrupted)
 
-    def _check_interrupted(self) -> None:
-        """Raise if another request waits."""
+    def check_interrupted(self) -> None:
+        """Raise `InterruptedReplayError` if another request waits."""
         if self.interrupted():
             raise InterruptedReplayError("another request interrupted this one; ask again")
 
@@ -193,11 +185,10 @@ class Replay:
                 ledgers = self.decisions.guide().ledgers(moment.belief)
                 return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
         elif isinstance(self.setup.agent, ActingAgent) and step == len(self.log):
-            end = self.run.manifest.end
-            return {**stopped(end, moment), "recorded": recorded}
+            return {**stopped(self.run.manifest.end, moment), "recorded": recorded}
         plan, agrees = self.plan(step)
-        told = reasons(plan, moment, self.setup, columns)
-        return {**told, "recorded": recorded, "agrees": agrees}
+        facts = reasons(plan, moment, self.setup, columns)
+        return {**facts, "recorded": recorded, "agrees": agrees}
 
     def plan(self, step: int) -> tuple[Plan, bool]:
         """Return the plan made after a number of steps, and whether it agrees with the record."""
@@ -216,13 +207,13 @@ class Replay:
         if plan is None:
             raise NotRecordedError("the run ends here, so there is no further decision")
         self._plans[step] = plan, self._agrees(plan, step)
-        most = MAX_PLANS if self.decisions is not None or moment.model.states <= LARGE else 1
-        while len(self._plans) > most:
+        is_large = self.decisions is None and moment.model.states > LARGE
+        while len(self._plans) > (1 if is_large else MAX_PLANS):
             self._plans.popitem(last=False)
         return self._plans[step]
 
     def _plan_again(self, moment: Moment) -> Plan:
-        """Return a plan of the paper's Algorithm 1, made again."""
+        """Return the plan of the paper's Algorithm 1 at a moment, made again."""
         step, states = moment.step, moment.model.states
         warm_start: Any
         first, warm_start = self.log.warm_start_at(step) or (0, None)
@@ -237,12 +228,12 @@ class Replay:
                 return found
         for number in range(first, step):
             if number > first:
-                self._check_interrupted()
+                self.check_interrupted()
             warm_start = WarmStart.of(self._plan(self.at(number), warm_start))
         return self._plan(moment, warm_start)
 
     def _plan(self, moment: Moment, warm_start: Any, *, keep: bool = True) -> Plan:
-        """Return the plan from a warm start; `keep` stores the warm start for the next step."""
+        """Return the plan from a warm start; if `keep`, store the warm start of the next step."""
         found = moment.planner.plan(moment.belief, moment.state, moment.start, warm_start)
         if keep:
             self._warm_starts[moment.step + 1] = WarmStart.of(found)
@@ -264,7 +255,7 @@ class Replay:
         if step >= len(self.log) or not self.log.decided[step]:
             return True
         logged = [self.log.values[step], *self.log.bounds_of(step + 1)]
-        corrected = [c.corrected for c in plan.criteria]  # what older records have
+        corrected = [c.corrected for c in plan.criteria]  # older records have these bounds
         alike = any(
             np.allclose([plan.exploration_value, *bounds], logged, PLAN_TOLERANCE, PLAN_TOLERANCE)
             for bounds in (plan.bounds, corrected)

@@ -18,11 +18,11 @@ from homeward.models import Moves
 from homeward.replay.moment import Moment
 from homeward.runs import Setup
 
-BELIEF, PLAN = "belief", "plan"  # cost of a layer: that of the belief, or about that of a plan
+BELIEF, PLAN = "belief", "plan"  # time to compute a layer: as for the belief, or as for a plan
 
 
 class Layer(NamedTuple):
-    """One map layer: its description as JSON values, and a function to its values [S]."""
+    """One map layer: its description as JSON values, and a function that returns its values [S]."""
 
     facts: dict[str, Any]
     values: Callable[[Moment], NDArray[Any]]
@@ -53,13 +53,24 @@ def mask_layer(
 class Scene:
     """The map layers of a run.
 
-    `shape` has rows and columns, `cell` the height and width of a cell in m (None without a scale).
-    `known` and `truth` are layers of the belief and of the true world; `bonus` is the label of the
-    bonus, and its unit. `closed` returns the mask [S] of the cells that can't be entered. `measure`
-    returns how much is known, given an observation, the belief after it and the previous measure;
-    it is called once per step, in order. `place` puts the world into a state after a number of
-    steps, so that it repeats its observations; if it is None, the recorded observations are used
-    instead.
+    Parameters
+    ----------
+    shape
+        Rows and columns of the map.
+    known, truth
+        Layers of the belief, and layers of the true world.
+    bonus
+        Label of the bonus, and its unit.
+    closed
+        Function to the mask [S] of the cells that can't be entered.
+    measure
+        Function from an observation, the belief after it and the previous result to how much is
+        known. It is called once per step, in order.
+    place
+        Function that puts the world into a state after a number of steps, so that the world repeats
+        its observations. If it is None, the recorded observations are used.
+    cell
+        Height and width of a cell in m; None if the map has no scale.
     """
 
     def __init__(
@@ -94,8 +105,8 @@ class Scene:
 
     def _shared(self, bonus: str, unit: str | None) -> list[Layer]:
         """Return the layers that every map has."""
-        asked = any(hasattr(c, "home") for c in self.setup.planner.criteria)
-        whose = "return home" if asked else "return to the start"
+        has_home = any(hasattr(c, "home") for c in self.setup.planner.criteria)
+        goal = "return home" if has_home else "return to the start"
 
         def costly(
             name: str, title: str, unit: str | None, values: Callable[[Moment], NDArray[Any]]
@@ -105,8 +116,8 @@ class Scene:
             shown = lambda m: np.where(self.closed(m), np.nan, values(m))  # noqa: E731
             return layer(name, title, unit, scale, shown, PLAN)
 
-        found = [
-            costly("v", f"Proven probability to {whose}", None, lambda m: m.returns[1].value),
+        layers = [
+            costly("v", f"Proven probability to {goal}", None, lambda m: m.returns[1].value),
             costly(
                 "bonus",
                 f"Bonus: {bonus}",
@@ -119,8 +130,8 @@ class Scene:
         inside = allowed_of(self.setup)
         if inside is not None:
             title, no, yes = "The set to stay inside", "outside the set", "inside the set"
-            found.append(mask_layer("kept", title, no, yes, lambda moment: np.asarray(inside)))
-        return found
+            layers.append(mask_layer("kept", title, no, yes, lambda moment: np.asarray(inside)))
+        return layers
 
 
 def _surest_move(moment: Moment) -> NDArray[Any]:
@@ -134,11 +145,12 @@ def _surest_move(moment: Moment) -> NDArray[Any]:
         rows = model.sparse().transitions
         stays = rows[np.arange(rows.shape[0]), np.repeat(states, model.actions)]
         leaves = np.asarray(rows.sum(axis=1)).reshape(shape) - np.asarray(stays).reshape(shape)
-    found: NDArray[Any] = leaves.max(axis=1)
-    return found
+    largest: NDArray[Any] = leaves.max(axis=1)
+    return largest
 
 
 def _visited(moment: Moment) -> BoolArray:
+    """Return the mask [S] of the states on the path."""
     visited = np.zeros(moment.model.states, dtype=bool)
     visited[moment.path] = True
     return visited
@@ -151,13 +163,10 @@ def actions_of(setup: Setup) -> list[dict[str, Any]]:
     """
     model: Any = setup.belief.mean()
     names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
-    ways: dict[str, Any] = dict(zip(NAMES, STEPS, strict=True))
-    ways |= {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1), "wait": (0, 0)}
-    found = []
-    for name in names:
-        down, right = ways.get(name, (None, None))
-        found.append({"name": name, "dr": down, "dc": right})
-    return found
+    moves: dict[str, Any] = dict(zip(NAMES, STEPS, strict=True))
+    moves |= {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1), "wait": (0, 0)}
+    rows = ((name, *moves.get(name, (None, None))) for name in names)
+    return [{"name": name, "dr": down, "dc": right} for name, down, right in rows]
 
 
 def allowed_of(setup: Setup) -> BoolArray | None:

@@ -32,7 +32,7 @@ PIXELS, STEPS = {"unit": "pixels"}, {"unit": "steps"}  # units in the schemas of
 
 
 def is_asked(value: Any) -> bool:
-    """Return whether a key has a value: not None, False or empty."""
+    """Return whether the value of a key asks for something: it is not None, False or empty."""
     return value is not None and value is not False and value not in ((), [])
 
 
@@ -75,10 +75,10 @@ class Config(Strict):
     """The configuration of a kind of run; each kind adds its own keys."""
 
     later_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that older records lack; their defaults must mean what those runs did."""
+    """Keys that older records lack; their defaults must reproduce the runs of such records."""
 
     unset_keys: ClassVar[tuple[str, ...]] = ("agent",)
-    """Keys that are not recorded without a value."""
+    """Keys that are recorded only if their value is not None, False or empty."""
 
     promise_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that only an agent with a safety level accepts."""
@@ -95,7 +95,8 @@ class Config(Strict):
     ] = None
 
     @model_serializer(mode="wrap")
-    def _only_what_is_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_unset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the values to record: all, except keys in `unset_keys` that ask for nothing."""
         written: dict[str, Any] = handler(self)
         return {key: v for key, v in written.items() if key not in self.unset_keys or is_asked(v)}
 
@@ -105,7 +106,7 @@ class Config(Strict):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the key `agent` replaced by other keys, if possible."""
+        """Return the values with `agent` replaced by keys of the kind that mean the same."""
         return values
 
     @classmethod
@@ -122,7 +123,10 @@ class Config(Strict):
 
 
 def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named: Named = str) -> M:
-    """Return `given` validated as a `model`; errors start with `what` and name keys by `named`."""
+    """Return `given` validated as a `model`; raise `InvalidInputError` if it is invalid.
+
+    The message begins with `what`; `named` returns the name of a key in the message.
+    """
     if isinstance(given, model):
         return given
     prefix = f"{what}: " if what else ""
@@ -141,7 +145,7 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named:
 
 
 def _unwritable(given: Any, cause: Exception, named: Named) -> str:
-    """Return why values can't be written as JSON, with the first key at fault."""
+    """Return why values can't be written as JSON: the first such key, and the reason."""
     for key, value in given.items() if isinstance(given, Mapping) else ():
         try:
             json.dumps(value, allow_nan=False)
@@ -153,7 +157,7 @@ def _unwritable(given: Any, cause: Exception, named: Named) -> str:
 
 
 def _fault(error: Any, named: Named) -> str:
-    """Return a message with the invalid key and the reason."""
+    """Return a message on an error of Pydantic: the invalid key and the reason."""
     place = [str(part) for part in error["loc"]]
     if error["type"] == "value_error":  # raised by our own validator; its message is complete
         reason = str(error["ctx"]["error"])

@@ -1,7 +1,7 @@
 """Arrays of a finished run in one NumPy archive (``.npz``), written completely or not at all.
 
 Earlier versions wrote a folder instead: a Zarr group with one compressed chunk per array. Such a
-folder is read if there is no archive. Writing an archive deletes it.
+folder is read if there is no archive. Writing an archive deletes the folder.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ def write_fields(path: Path, arrays: Mapping[str, ArrayLike]) -> None:
 def read_fields(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays that `write_fields` wrote, by name; they are read-only."""
     if not path.exists():
-        group = path.with_suffix("")
-        parts = sorted(group.iterdir()) if group.is_dir() else []
-        return {part.name: _read_zarr(part) for part in parts if (part / "zarr.json").exists()}
+        parts = sorted(path.with_suffix("").glob("*/zarr.json"))
+        return {part.parent.name: _read_zarr(part.parent) for part in parts}
     try:
         with refusing(path, "can't be read"), np.load(path, allow_pickle=False) as archive:
             return {name: frozen(archive[name]) for name in sorted(archive)}

@@ -44,15 +44,15 @@ class Ended:
     setup: Setup  # its world is in the final state
     belief: Belief  # after the last observation
     records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
-    why: str = ""  # why it ended, in sentences
-    held: Held | None = None  # what the run holds in the end; None for the paper's Algorithm 1
+    why: str = ""  # sentences on why the run ended
+    held: Held | None = None  # accounts and proposal at the end; None for the paper's Algorithm 1
 
 
 class Metrics(NamedTuple):
-    """Measures of a run for a study; the agent does not know them."""
+    """Measures of a run for a comparison of agents; the agent does not know them."""
 
     unit: str  # unit of the gain, in the plural
-    gain: Callable[[Any], float]  # returns how much is known under a belief
+    gain: Callable[[Any], float]  # returns the total gain so far, in `unit`, from a belief
     home: Callable[[], float]  # returns the largest probability of coming home in the true world
 
 
@@ -68,13 +68,14 @@ class Form:
         Keys whose value is a file, each with the names that a client may give instead of its own
         upload.
     of_the_file
-        By key of a file, the keys that the program reads from that file if it is an upload.
+        For each key in `files`: the keys whose values an uploaded file contains. The client's
+        values of these keys are ignored.
     check
         Raises `InvalidInputError` for a configuration that is too large for a page.
     safe, unsafe
         Values that make the explorer of a configuration safe or unsafe.
     promises
-        Keys that the unsafe explorer does not accept.
+        Keys of safety criteria, which the unsafe explorer does not accept.
     preview
         Function from a configuration to maps [R, C] by name, and their description as JSON values.
     preview_keys
@@ -119,10 +120,10 @@ class Kind:
         finished. If the process is killed meanwhile, the next session calls it again, so it must
         write each file atomically.
     digests
-        Record only a digest of each observation, for worlds with large observations.
+        Whether to record only a digest of each observation, for worlds with large observations.
     spacing
-        Minimum number of steps between two recorded warm starts. A resumed run repeats the plans
-        since the last one.
+        Minimum number of steps between two recorded warm starts. A resumed run plans the steps
+        since the last recorded warm start again.
     title, description
         Name and one-line description for people.
     metrics
@@ -136,17 +137,17 @@ class Kind:
         Function from a valid configuration to a function of the explorer, which returns texts on
         the progress of the run and a map for a terminal ("" if there is no map).
     write_ways
-        Writes the ways home after a step of a run, or after every step if it is None, to a file;
-        returns the number of ways.
+        Writes the ways home after a step of a run to a file, and returns their number. If the step
+        is None, it writes the ways home after every step.
     scene
         Function from a setup to the `homeward.replay.Scene` with its map layers.
     kept_layers
         Function from the stored arrays of a finished run to the layers [R, C] that they determine.
     outcome
-        Function from the folder of a finished run to what became of the explorer: ``stranded``
-        (whether no way home exists in the true world), ``trapped_at`` (number of steps after which
-        no way home existed, or None) and ``seen`` (share of the map, or None). It returns {} if
-        that was not recorded.
+        Function from the folder of a finished run to a dict: ``stranded`` (whether no way home
+        exists in the true world), ``trapped_at`` (number of steps after which no way home existed,
+        or None) and ``seen`` (share of the map that was seen, or None). It returns {} if these were
+        not recorded.
     shape
         Function from a configuration as JSON values to rows and columns; it returns None if they
         take long to compute. The field ``height`` of a finished run takes precedence.
@@ -218,16 +219,16 @@ class Kind:
         return replace(setup, agent=find_agent(config.agent), seed=config.seed)
 
     def written(self, observation: Any) -> Any:
-        """Return the JSON value that is recorded for an observation: itself, or its digest."""
-        kept = Digest.of(observation) if self.digests else observation
-        return encode(kept, self.observations)
+        """Return the JSON value that is recorded for an observation, which may be its digest."""
+        recorded = Digest.of(observation) if self.digests else observation
+        return encode(recorded, self.observations)
 
     def vehicle_class(self) -> type[Vehicle]:
         """Return the class of the vehicles of missions; raise if the kind has no missions."""
         if self.vehicle is None:
             raise InvalidInputError(f"there are no missions of the kind {self.name}")
-        found: type[Vehicle] = load(self.vehicle, f"the vehicle of {self.name}")
-        return found
+        vehicle: type[Vehicle] = load(self.vehicle, f"the vehicle of {self.name}")
+        return vehicle
 
 
 _KINDS: dict[str, Kind] = {}  # kinds that this process registered

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from homeward.errors import HomewardError
 from homeward.files import refusing
 
-LOCK_TIMEOUT = 0.5  # seconds: longer than `is_held` holds it, too short for people to notice
+LOCK_TIMEOUT = 0.5  # seconds: longer than `is_held` holds a lock, too short for users to notice
 
 
 class BusyError(HomewardError):
@@ -27,7 +27,10 @@ class BusyError(HomewardError):
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock on the file `path`; raise, naming the holder, if another process has it."""
+    """Hold the lock on the file `path`; raise `BusyError` if another process holds it.
+
+    The message begins with `what` and names the other process.
+    """
     lock = FileLock(path, LOCK_TIMEOUT, poll_interval=0.02, thread_local=False, on_acquired=_sign)
     with refusing(path.parent, "can't be written"):
         path.parent.stat()  # raises if there is no directory; the lock would create it
@@ -47,7 +50,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 
 def _sign(handle: int) -> None:
-    """Write the holder into the lock file."""
+    """Write the number and the machine of this process into the open lock file."""
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
 
@@ -55,7 +58,7 @@ def _sign(handle: int) -> None:
 def is_held(path: Path) -> bool:
     """Return whether a living process holds the lock.
 
-    This tries a shared lock, which `filelock` does not offer: several processes may look at the
+    This tries a shared lock, which `filelock` does not have. So several processes can check at the
     same time, also without permission to write.
     """
     try:

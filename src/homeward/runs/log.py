@@ -36,8 +36,9 @@ SYNC_SECONDS = 0.2
 MAX_LINE_BYTES = 64 << 20  # a longer line is damaged; a warm start has a few million bytes
 TIME = np.dtype("<f4")  # type of a planning time
 LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
-"""Status of a step of a mission that was not decided: a look without an action, an action of the
-user's own choice, and a vehicle that was moved. Looks and moved vehicles have the action −1."""
+"""Status of steps of a mission that the planner did not decide: a look without an action, an action
+of the user's own choice, and a vehicle that was moved. Looks and moved vehicles have the action −1.
+"""
 
 T = TypeVar("T")
 
@@ -59,15 +60,15 @@ class Record:
     value: float  # of the plan: discounted reward plus bonus on the mean model
     upper: float  # upper bound on the value of every safe plan
     bounds: tuple[float, ...]  # lower bound of the plan, per criterion
-    kept_bounds: tuple[float, ...]  # likewise, of the policies that start with the action
+    kept_bounds: tuple[float, ...]  # lower bound of policies that start with the action
     seeds: Any = None  # JSON of the `WarmStart`, if recorded; the name is part of the format
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
-    evaluators: Any = None  # codes per criterion of what proved its bounds; None in older records
+    evaluators: Any = None  # code of the method that proved each bound; None in older records
     report: Any = None  # in a mission, JSON of the report: its id, time and digests
 
     @property
     def is_decided(self) -> bool:
-        """Whether the planner chose the action; in a mission, a vehicle may act on its own."""
+        """Whether the planner chose the action; in a mission, a user may choose another action."""
         return self.status not in REPORTED
 
 
@@ -108,7 +109,10 @@ def from_line(line: bytes) -> Record:
 
 
 def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T, int]]:
-    """Yield each further line, parsed, and its length in bytes; skip an incomplete last line."""
+    """Yield the parsed value of each line from the current position, and its length in bytes.
+
+    An incomplete last line is skipped.
+    """
     number = 0
     while line := file.readline(MAX_LINE_BYTES):
         number += 1
@@ -123,7 +127,7 @@ def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T,
 
 
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each record and the offset in bytes of its end; skip an incomplete last line."""
+    """Yield each record and the byte offset of its end; skip an incomplete last line."""
     end = 0
     with refusing(path, "can't be read"), open(path, "rb") as file:
         for number, (record, length) in enumerate(read_lines(file, from_line), start=1):
@@ -137,8 +141,8 @@ class LogFollower:
     """Counts the valid lines of a log while it grows; each byte is read once.
 
     Lines that were read stay valid as long as the file is the same and has not become shorter,
-    since writers remove only an incomplete last line. `damage` says what is wrong with the first
-    damaged line; it is None without one. An incomplete last line is not damage.
+    since writers remove only an incomplete last line. `damage` describes the first damaged line; it
+    is None if there is no such line. An incomplete last line is not damaged.
     """
 
     parse: Callable[[bytes], Any] = staticmethod(text_of)
@@ -146,7 +150,7 @@ class LogFollower:
     def __init__(self, path: Path, opener: Callable[[str, int], int] | None = None) -> None:
         self.path, self.opener = path, opener
         self.damage: str | None = None
-        self.ends = array("q", [0])  # the start of the log, then the byte after each line
+        self.ends = array("q", [0])  # 0, then the byte offset of the end of each line
         self._file: tuple[int, ...] = ()  # device, inode, size and mtime when last read
 
     def __len__(self) -> int:
@@ -154,19 +158,19 @@ class LogFollower:
 
     def read_on(self) -> bool:
         """Read the added lines; return False if the file may have been replaced."""
-        begun, known = self.ends[-1], self.damage
+        start, known = self.ends[-1], self.damage
         with (
             refusing(self.path, "can't be read"),
             open(self.path, "rb", opener=self.opener) as file,
         ):
-            found = os.fstat(file.fileno())
-            here = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-            if here == self._file:
+            stat = os.fstat(file.fileno())
+            current = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            if current == self._file:
                 return True
-            if self._file and (here[:2] != self._file[:2] or found.st_size < begun):
+            if self._file and (current[:2] != self._file[:2] or stat.st_size < start):
                 return False
-            self._file, self.damage = here, None
-            file.seek(begun)
+            self._file, self.damage = current, None
+            file.seek(start)
             try:
                 for parsed, length in read_lines(file, self.parse):
                     self.take(parsed)
@@ -175,10 +179,10 @@ class LogFollower:
                 self.damage = f"line {len(self) + 1} is damaged"
             except InvalidInputError as fault:
                 self.damage = f"line {len(self) + 1} {fault}"
-        return self.damage in (None, known) or not begun
+        return self.damage in (None, known) or not start
 
     def take(self, parsed: Any) -> None:
-        """Use a valid line; raise `InvalidInputError` if it can't follow the previous line."""
+        """Process a parsed line; raise `InvalidInputError` if it can't follow the previous line."""
 
 
 class Log:
@@ -220,7 +224,7 @@ class Log:
 
 
 class Stopwatch:
-    """Records the planning times of a session; the only writer of the file `path`."""
+    """Records the planning times of a session in the file `path`, as its only writer."""
 
     def __init__(self, path: Path, steps: int) -> None:
         """Open the file, and pad it with NaN or truncate it to the number of steps."""
@@ -245,19 +249,19 @@ class Stopwatch:
         os.close(self._handle)
 
     def times(self) -> dict[str, Any]:
-        """Return `seconds` and `plan_ms` of the session, see `Session`."""
+        """Return the values of `Session.seconds` and `Session.plan_ms`, by name."""
         seconds = round(time.perf_counter() - self.began, 3)
-        typical = round(1e3 * median(self.plans), 3) if self.plans else None
-        return {"seconds": seconds, "plan_ms": typical}
+        plan_ms = round(1e3 * median(self.plans), 3) if self.plans else None
+        return {"seconds": seconds, "plan_ms": plan_ms}
 
 
 def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:
     """Return the planning times of the steps ``after < step <= to`` in ms, NaN if unknown."""
-    found = np.full(to - after, np.nan, np.float32)
+    times = np.full(to - after, np.nan, np.float32)
     if path.is_file():
         with refusing(path, "can't be read"), open(path, "rb") as file:
             file.seek(4 * after)
             content = file.read(4 * (to - after))
         known = np.frombuffer(content[: len(content) // 4 * 4], TIME)
-        found[: len(known)] = known
-    return found
+        times[: len(known)] = known
+    return times

@@ -15,13 +15,12 @@ from homeward.files import read_json, replace_json
 from homeward.planning.explorer import End
 from homeward.runs.config import Strict, checked
 
-FORMAT: int = 1
-MISSION_FORMAT: int = 2
+FORMAT: int = 1  # of runs
+MISSION_FORMAT: int = 2  # of missions; versions that know only runs refuse it
 FORMATS = (FORMAT, MISSION_FORMAT)
-"""Format of runs and of missions, which earlier versions of Homeward would simulate; a new number
-follows whenever earlier versions can't read the new format."""
+"""Formats that this version reads. A format that earlier versions can't read gets a new number."""
 
-RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")  # whose versions may change a run
+RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")  # packages whose version may matter
 
 
 class RunStatus(StrEnum):
@@ -46,7 +45,7 @@ class Session(Strict):
 
 
 class Manifest(Strict):
-    """The manifest of a run, as of `updated`; the log may be a few steps ahead."""
+    """The manifest of a run at the time `updated`; the log may have a few more steps."""
 
     format: int
     kind: str
@@ -95,26 +94,31 @@ def now() -> str:
 
 @cache
 def versions_here() -> dict[str, str]:
-    """Return the versions of packages that a run depends on, of Python, and the machine."""
-    here = {"homeward": __version__, "python": platform.python_version()}
-    here["machine"] = platform.machine()
-    return here | {name: version(name) for name in RELEVANT_PACKAGES}
+    """Return the current versions of Python and of packages that a run depends on, by name.
+
+    The name "machine" has the type of the processor.
+    """
+    versions = {"homeward": __version__, "python": platform.python_version()}
+    versions["machine"] = platform.machine()
+    return versions | {name: version(name) for name in RELEVANT_PACKAGES}
 
 
-def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
-    """Return a text for each changed version that may change the run; Python is ignored."""
+def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """Return a text for each version that differs; the version of Python is ignored."""
     return [
-        f"{name} {before.get(name)} is now {here[name]}"
-        for name in here
-        if name != "python" and before.get(name) != here[name]
+        f"{name} {before.get(name)} is now {now[name]}"
+        for name in now
+        if name != "python" and before.get(name) != now[name]
     ]
 
 
-def made_alike(sessions: tuple[Session, ...], first: int, last: int, here: dict[str, str]) -> bool:
-    """Return whether all steps from `first` to `last` were taken with the versions `here`."""
+def made_with(
+    versions: dict[str, str], sessions: tuple[Session, ...], first: int, last: int
+) -> bool:
+    """Return whether all steps from `first` to `last` were taken with the given versions."""
     ends = [*(session.first - 1 for session in sessions[1:]), last]
     return not any(
-        changes(session.versions, here)
+        changes(session.versions, versions)
         for session, end in zip(sessions, ends, strict=False)
         if max(session.first, first) <= min(end, last)
     )

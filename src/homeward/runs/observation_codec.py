@@ -2,8 +2,8 @@
 
 An observation consists of numbers, texts, None, sequences, mappings with texts as keys, arrays, and
 dataclasses that its kind of run lists. Floats keep every bit. A sequence is decoded as a tuple, and
-an array as a read-only array of the same type. For a large observation a run may record only a
-`Digest`.
+an array as a read-only array of the same type. A run may record only the `Digest` of an observation
+that is large.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ MARKS = ("float", "array", "map", "digest")  # first keys of objects for types t
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Replaces an observation in the record; equal observations have equal digests."""
+    """A hash that is recorded instead of an observation; equal observations have equal digests."""
 
     digest: str
 
     @classmethod
     def of(cls, value: Any) -> Digest:
         """Return the digest of an observation; a change of any bit changes the digest."""
-        about = hashlib.blake2b(digest_size=16)
-        _feed(value, about)
-        return cls(about.hexdigest())
+        hasher = hashlib.blake2b(digest_size=16)
+        _feed(value, hasher)
+        return cls(hasher.hexdigest())
 
 
 def encode(value: Any, types: Sequence[type]) -> Any:
-    """Return the JSON value of an observation."""
+    """Return the JSON value of an observation; `types` are its allowed dataclasses."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | str):
         return value
@@ -66,7 +66,7 @@ def encode(value: Any, types: Sequence[type]) -> Any:
 
 
 def decode(value: Any, types: Sequence[type]) -> Any:
-    """Return the observation that a JSON value encodes."""
+    """Return the observation that `encode` turned into a JSON value."""
     match value:
         case list():
             return tuple(decode(item, types) for item in value)
@@ -89,21 +89,21 @@ def decode(value: Any, types: Sequence[type]) -> Any:
     raise InvalidFileError(f"an observation is a {name}, which this kind of run does not list")
 
 
-def _feed(value: Any, about: hashlib.blake2b) -> None:
-    """Add a value, with its type and shape, to a digest."""
+def _feed(value: Any, hasher: hashlib.blake2b) -> None:
+    """Add a value, with its type and shape, to a hash."""
     if isinstance(value, np.ndarray):
-        about.update(f"array {value.dtype.str} {value.shape};".encode())
-        about.update(np.ascontiguousarray(value).data)
+        hasher.update(f"array {value.dtype.str} {value.shape};".encode())
+        hasher.update(np.ascontiguousarray(value).data)
     elif isinstance(value, tuple | list):
-        about.update(f"{len(value)} items;".encode())
+        hasher.update(f"{len(value)} items;".encode())
         for item in value:
-            _feed(item, about)
+            _feed(item, hasher)
     elif isinstance(value, dict):
-        about.update(b"map ")
-        _feed([part for item in value.items() for part in item], about)
+        hasher.update(b"map ")
+        _feed([part for item in value.items() for part in item], hasher)
     elif is_dataclass(value) and not isinstance(value, type):
-        about.update(f"{type(value).__name__};".encode())
-        _feed([getattr(value, f.name) for f in fields(value)], about)
+        hasher.update(f"{type(value).__name__};".encode())
+        _feed([getattr(value, f.name) for f in fields(value)], hasher)
     else:
         plain = value.item() if isinstance(value, np.generic) else value
-        about.update(f"{type(plain).__name__} {plain!r};".encode())
+        hasher.update(f"{type(plain).__name__} {plain!r};".encode())

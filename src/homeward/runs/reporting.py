@@ -1,4 +1,4 @@
-"""Write the reports of a vehicle as records of a run, and replay an explorer from the records."""
+"""Conversion of a vehicle's reports to records, and reconstruction of an explorer from records."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from homeward.safety import StayInside
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VehicleEvent:
-    """What happened to a vehicle, as an explorer learns it."""
+    """One report of a vehicle, checked and with its observation."""
 
     status: str | None  # look, own or moved (see `runs.log`); None for the decided action
-    action: int  # the action that was tried; −1 without one
-    state: int  # where the vehicle is now
-    observation: Any  # what it observed there, for `Belief.update`
-    used: tuple[float, ...] = ()  # what a moved vehicle used of each limited amount
+    action: int  # the action that was tried; −1 for a look and a moved vehicle
+    state: int  # state of the vehicle after it
+    observation: Any  # observation in this state, for `Belief.update`
+    used: tuple[float, ...] = ()  # of a moved vehicle: the amount used of each limit of the run
 
 
 def remote_explorer(setup: Setup) -> RemoteExplorer:
-    """Return an explorer of a mission that knows only its first look."""
+    """Return the explorer of a mission after its first look and before its first step."""
     world: Any = setup.world
     return RemoteExplorer(
         setup.planner, setup.belief, world, strict=setup.strict, floor=setup.floor
@@ -37,8 +37,8 @@ def remote_explorer(setup: Setup) -> RemoteExplorer:
 
 
 def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Record, float]:
-    """Let an explorer learn from a report; return its record and the seconds of planning."""
-    held, state, seconds = explorer.held, explorer.world.state, 0.0
+    """Update an explorer by a report; return the record of the step and the planning time in s."""
+    held, state = explorer.held, explorer.world.state
     if report.status is None:
         explorer.decide()
         explorer.world.report(report.state, report.observation)
@@ -81,7 +81,7 @@ def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Re
 
 
 def report_of(record: Record, kind: Kind) -> VehicleEvent:
-    """Return the report of a record."""
+    """Return the report that a record stores."""
     status = None if record.is_decided else record.status
     used = tuple(float(x) for x in (record.report or {}).get("used") or ())
     observation = decode(record.observation, kind.observations)
@@ -89,7 +89,7 @@ def report_of(record: Record, kind: Kind) -> VehicleEvent:
 
 
 def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> None:
-    """Let an explorer learn from further records, without planning."""
+    """Update an explorer by further records, without planning."""
     for record in records:
         if record.state != explorer.world.state:
             raise InvalidFileError(

@@ -1,10 +1,10 @@
 """Conversion of steps to records, and reconstruction of an explorer from its records.
 
-To reconstruct an explorer, the recorded actions are taken in the world without planning. The
-observations must equal the recorded ones, and the belief is updated by them. The accounts and
-proposals of a run (`Held`) are read from the record without a check; to check them, plan every step
-again without a warm start (`warm_step` = 0). The next plan starts from the last recorded warm
-start. Steps after that warm start are planned again and must reproduce the record.
+To reconstruct an explorer, `replay` takes the recorded actions in the world without planning. The
+observations must equal the recorded observations, and they update the belief. The accounts and
+proposals of a run (`Held`) are read from the record without a check. The next plan starts from the
+last recorded warm start. Steps after that warm start are planned again and must reproduce the
+record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
 
-ROOM = 65_536  # most bytes of warm starts per step, on average; larger ones come less often
+WARM_START_BYTES_PER_STEP = 65_536  # maximum, on average over the steps since the last one
 
 
 def start_from(explorer: Loop, warm_start: WarmStart) -> None:
@@ -36,13 +36,13 @@ def to_record(
 ) -> Record:
     """Return the record of a step.
 
-    It includes the warm start `warm_start` if enough steps have passed since step `warm_step`, the
-    last step with one. `before` is the `Held` before the step; only the changes are recorded.
+    It includes `warm_start` if enough steps have passed since `warm_step`, the last step that was
+    recorded with a warm start. `before` is the `Held` before the step; only changes are recorded.
     """
     plan = step.plan
     since = step.number - warm_step
     packed = warm_start.encode() if warm_start is not None and since >= kind.spacing else None
-    if packed is not None and len(packed["policies"]) > ROOM * since:
+    if packed is not None and len(packed["policies"]) > WARM_START_BYTES_PER_STEP * since:
         packed = None
     return Record(
         step=step.number,
@@ -62,7 +62,10 @@ def to_record(
 
 
 def holding_of(number: int, held: Held | None, before: Held | None) -> dict[str, Any] | None:
-    """Return as JSON how a step changed `Held`, from nothing at step 1; None without `Held`."""
+    """Return the changes of `Held` in a step as JSON values; None if the explorer has no `Held`.
+
+    The record of step 1 also has the return policies before this step, ``opened``.
+    """
     if held is None or before is None:
         return None
     holding = held.encode(before)
@@ -82,9 +85,9 @@ def replay(
 ) -> None:
     """Bring a new explorer to the state after the last record.
 
-    `warm_step` is the last step with a warm start; 0 if no step has one. With `plan_again`, later
-    steps are planned again and must reproduce the record. Otherwise their actions are taken without
-    planning, and the next plan starts from that warm start.
+    `warm_step` is the last step with a warm start; 0 if no step has one. If `plan_again`, steps
+    after `warm_step` are planned again and must reproduce the record. Otherwise their actions are
+    taken without planning, and the next plan starts from the warm start of `warm_step`.
     """
     from homeward.planning.held import Held
     from homeward.planning.paper import PaperExplorer
@@ -93,7 +96,7 @@ def replay(
     for record in records:
         before = explorer.held
         if record.step <= warm_step or not plan_again:
-            _agree(record, "state", explorer.world.state, directory)
+            _check_field(record, "state", explorer.world.state, directory)
             if isinstance(explorer, PaperExplorer):
                 explorer.count_fruitless(record.status == Status.INFEASIBLE)
             observation = explorer.world.act(record.action)
@@ -115,20 +118,20 @@ def replay(
                     f"and now chooses {step.plan.action}: to be resumed, an agent with the same "
                     "seed must give the same actions"
                 )
-            _agree(record, "action", step.plan.action, directory)
-            _agree(record, "holding", holding_of(step.number, step.held, before), directory)
+            _check_field(record, "action", step.plan.action, directory)
+            _check_field(record, "holding", holding_of(step.number, step.held, before), directory)
             observation = step.observation
             if step.held is None:
                 start_from(explorer, WarmStart.of(step.plan))
-        _agree(record, "observation", kind.written(observation), directory)
-        _agree(record, "next_state", explorer.world.state, directory)
+        _check_field(record, "observation", kind.written(observation), directory)
+        _check_field(record, "next_state", explorer.world.state, directory)
 
 
-def _agree(record: Record, name: str, found: Any, directory: Path) -> None:
-    """Raise if the world or the planner does not reproduce the record."""
-    written = getattr(record, name)
-    if written != found:
+def _check_field(record: Record, name: str, repeated: Any, directory: Path) -> None:
+    """Raise if the field `name` of a record is not `repeated`, its value in the repeated step."""
+    recorded = getattr(record, name)
+    if recorded != repeated:
         raise InvalidFileError(
             f"{directory}: in step {record.step} the recorded {name.replace('_', ' ')} is "
-            f"{written}, but repeating the step gives {found}"
+            f"{recorded}, but repeating the step gives {repeated}"
         )

@@ -48,12 +48,13 @@ from homeward.runs.manifest import (
     Session,
     changes,
     check_format,
-    made_alike,
+    made_with,
     now,
     versions_here,
 )
 from homeward.runs.observation_codec import decode
 from homeward.runs.retracing import replay, start_from, to_record
+from homeward.runs.vehicle import check_mission
 from homeward.words import run_facts, run_title, why_ended
 
 if TYPE_CHECKING:
@@ -69,11 +70,11 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK, FIRST_LOOK = (
     "lock",
     "first_look.json",
 )
-REFRESH = 1.0  # seconds between two updates of the manifest
+REFRESH_SECONDS = 1.0  # time between two updates of the manifest
 
 
 class Run:
-    """One run on disk. Reading needs no lock; `steps` and `resume` hold the lock and write."""
+    """One run on disk. Reading needs no lock; `steps` and `resume` write and hold the lock."""
 
     def __init__(self, directory: Path | str) -> None:
         """Refer to a directory without reading it; `open` also checks that it is a run."""
@@ -84,7 +85,7 @@ class Run:
         return f"Run({str(self.directory)!r})"
 
     def _repr_html_(self) -> str:
-        """Return what the run is and how it went as HTML, for notebooks."""
+        """Return the title, the end and the main numbers of the run as HTML, for notebooks."""
         manifest, steps = self.manifest, 0
         lowest: tuple[float, ...] = ()
         for record in self.records():
@@ -103,64 +104,32 @@ class Run:
         kind: str,
         config: Config | Mapping[str, Any] | None = None,
         relative: Collection[str] = (),
+        *,
+        is_mission: bool = False,
     ) -> Run:
-        """Create a run without steps, completely or not at all.
+        """Create a run without steps, or a mission without reports, completely or not at all.
 
         The configuration is set up once, so that an invalid one raises now. The files of the keys
         `relative` are recorded relative to the run's directory, so that both can move together.
         """
-        run = cls(directory)
-        known = find_kind(kind)
-        given: Any = {} if config is None else config
-        complete = checked(known.config, given, f"the config of a {known.name} run")
-        complete = complete if known.settle is None else known.settle(complete)
-        known.set_up(complete)
-        run._write(kind, known.version, complete, FORMAT, relative)
-        return run
-
-    @classmethod
-    def create_mission(
-        cls,
-        directory: Path | str,
-        kind: str,
-        config: Config | Mapping[str, Any] | None = None,
-        relative: Collection[str] = (),
-    ) -> Run:
-        """Create the record of a mission without reports, completely or not at all."""
         run, known = cls(directory), find_kind(kind)
-        vehicle, given = known.vehicle_class(), {} if config is None else config
-        complete = checked(known.config, given, f"the config of a {known.name} mission")
-        for key in vehicle.unused_keys:
-            field = known.config.model_fields.get(key)
-            if field is not None and getattr(complete, key) != field.default:
-                raise InvalidInputError(
-                    f"{key} is for simulated worlds; a mission simulates nothing: remove it"
-                )
-        if complete.agent is not None:
-            raise InvalidInputError(
-                f"agent is {complete.agent}, but a mission needs Homeward's own agent: remove agent"
-            )
-        if getattr(complete, "algorithm", "rate") != "rate":
-            raise InvalidInputError(
-                "algorithm is paper, whose promise is for a single plan; a mission needs rate"
-            )
-        for key in vehicle.needed_keys:
-            if key not in complete.model_fields_set:
-                raise InvalidInputError(
-                    f"{key} is missing: a mission needs your own {key}, such as --{key} FILE"
-                )
-        complete = vehicle.settled(complete)
-        vehicle(complete)
-        run._write(kind, known.version, complete, MISSION_FORMAT, relative)
+        vehicle = known.vehicle_class() if is_mission else None
+        given: Any = {} if config is None else config
+        what = f"the config of a {known.name} {'mission' if is_mission else 'run'}"
+        complete = checked(known.config, given, what)
+        if vehicle is not None:
+            check_mission(vehicle, complete)
+            complete = vehicle.settled(complete)
+            vehicle(complete)
+        else:
+            complete = complete if known.settle is None else known.settle(complete)
+            known.set_up(complete)
+        format_ = MISSION_FORMAT if is_mission else FORMAT
+        run._write(kind, known.version, complete, format_, relative)
         return run
 
     def _write(
-        self,
-        kind: str,
-        version: int,
-        complete: Config,
-        format_: int,
-        relative: Collection[str] = (),
+        self, kind: str, version: int, complete: Config, format_: int, relative: Collection[str]
     ) -> None:
         """Write the record of a run without steps, completely or not at all."""
         target, is_mission = self.directory, format_ == MISSION_FORMAT
@@ -247,7 +216,7 @@ class Run:
         return bool(self._written()["format"] == MISSION_FORMAT)
 
     def setup(self, kind: Kind, config: Config) -> Setup:
-        """Return a new setup; the world of a mission knows its first look."""
+        """Return a new setup of the run; the world of a mission has the recorded first look."""
         if not self.is_mission:
             return kind.set_up(config)
         vehicle = kind.vehicle_class()(config)
@@ -258,7 +227,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """The name of its kind."""
+        """The name of the run's kind."""
         return str(self._written()["kind"])
 
     @property
@@ -272,7 +241,7 @@ class Run:
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Return the recorded steps with decoded observations, for any version of the kind."""
+        """Return the recorded steps with decoded observations, whatever the version of the kind."""
         types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)
@@ -306,15 +275,14 @@ class Run:
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
         """Continue the run; the caller holds the lock."""
         if self.is_mission:
-            folder = shlex.quote(str(self.directory))
+            command = f"homeward mission next {shlex.quote(str(self.directory))}"
             raise InvalidFileError(
-                f"{self.directory}: is a mission, which goes on by reports: homeward mission next "
-                f"{folder}"
+                f"{self.directory}: is a mission, which its reports continue: {command}"
             )
         sweep(self.directory)
-        before, (kind, config), here = self.manifest, self.load(), versions_here()
+        before, (kind, config), versions = self.manifest, self.load(), versions_here()
         if before.sessions and not other_versions:
-            differ = changes(before.sessions[-1].versions, here)
+            differ = changes(before.sessions[-1].versions, versions)
             if differ:
                 raise InvalidFileError(
                     f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
@@ -341,7 +309,7 @@ class Run:
         explorer = setup.explorer()
         # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
         again = explorer.acts_again or (
-            explorer.held is None and made_alike(before.sessions, warm_step + 1, taken, here)
+            explorer.held is None and made_with(versions, before.sessions, warm_step + 1, taken)
         )
         replay(explorer, self.records(), kind, warm_step, self.directory, plan_again=again)
         self.explorer = explorer
@@ -353,7 +321,7 @@ class Run:
             """Return the current manifest; `ending` sets `end` or `error`."""
             ended = None if status is RunStatus.RUNNING else now()
             session = Session(
-                started=started, ended=ended, first=taken + 1, versions=here, **watch.times()
+                started=started, ended=ended, first=taken + 1, versions=versions, **watch.times()
             )
             update = {"steps": explorer.steps, "updated": now(), "limit": limit, "status": status}
             update |= {"end": None, "error": None, "sessions": (*before.sessions, session)}
@@ -375,7 +343,7 @@ class Run:
                     log.append(to_line(record))
                     watch.lap(step.seconds)
                     warm_step = warm_step if record.seeds is None else step.number
-                    if time.monotonic() - noted > REFRESH:
+                    if time.monotonic() - noted > REFRESH_SECONDS:
                         manifest(RunStatus.RUNNING).write(path)
                         noted = time.monotonic()
                     yield step
@@ -388,8 +356,8 @@ class Run:
             write_fields(self.directory / FIELDS, arrays)
             done = manifest(RunStatus.FINISHED, end=explorer.end)
             if kind.products is not None:
-                told = explorer.belief, self.records, explorer.why(), explorer.held
-                kind.products(Ended(self.directory, config, done, setup, *told))
+                results = explorer.belief, self.records, explorer.why(), explorer.held
+                kind.products(Ended(self.directory, config, done, setup, *results))
             done.model_copy(update={"updated": now()}).write(path)
         except (GeneratorExit, KeyboardInterrupt):
             manifest(RunStatus.INTERRUPTED).write(path)
@@ -403,7 +371,7 @@ class Run:
             raise
 
     def _written(self) -> dict[str, Any]:
-        """Read ``config.json``; raise if it changed since the run was made."""
+        """Return the content of ``config.json``; raise if it changed since the run was created."""
         path = self.directory / CONFIG
         value = read_json(path)
         check_format(value, path)
@@ -423,9 +391,10 @@ class Run:
         written, path = self._written(), self.directory / CONFIG
         kind = find_kind(written["kind"])
         if kind.version != written["version"]:
+            age = "a newer" if written["version"] > kind.version else "an older"
             raise InvalidFileError(
-                f"{self.directory}: is a {kind.name} run of version {written['version']}; "
-                f"this Homeward reads version {kind.version}"
+                f"{path}: was made by {age} version of Homeward: it is a {kind.name} run of "
+                f"version {written['version']}, and this Homeward reads version {kind.version}"
             )
         config = checked(kind.config, written["config"], str(path))
         complete, given = config.model_dump(mode="json"), written["config"]
@@ -438,19 +407,22 @@ class Run:
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """Return the runs in a directory by name, itself first if it is a run; none is opened."""
+    """Return the runs in a directory, sorted by name, without opening them.
+
+    If the directory itself is a run, it comes first.
+    """
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")
     with refusing(root, "can't be read"):
-        found = [root, *sorted(p for p in root.iterdir() if not p.name.startswith("."))]
+        paths = [root, *sorted(p for p in root.iterdir() if not p.name.startswith("."))]
     return tuple(
-        Run(path) for path in found if all((path / name).is_file() for name in (CONFIG, MANIFEST))
+        Run(path) for path in paths if all((path / name).is_file() for name in (CONFIG, MANIFEST))
     )
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """Return whether an error comes from Ctrl-C: compiled code makes it a `SystemError`."""
+    """Return whether Ctrl-C caused an error; compiled code raises `SystemError` then."""
     chain: BaseException | None = error
     while chain is not None and not isinstance(chain, KeyboardInterrupt):
         chain = chain.__cause__ or chain.__context__

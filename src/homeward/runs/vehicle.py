@@ -1,4 +1,4 @@
-"""The vehicle of a mission: how a kind of run reads what is reported from outside."""
+"""The vehicle of a mission: how a kind of run reads reports from outside of the program."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Vehicle(ABC):
     """Keys of the configuration that only a simulated world needs."""
 
     needed_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys whose defaults are for simulated worlds: a mission must give them."""
+    """Keys that a mission must give, since their defaults are for simulated worlds."""
 
     report_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys of a report that hold what was measured."""
+    """Keys of a report that have measurements."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the files that `read` reads."""
 
     setup: Setup  # the setup of the mission, in which nothing is simulated
-    world: Outside  # its world, which answers with what was reported
+    world: Outside  # the world of `setup`, which answers an action with the report
 
     @abstractmethod
     def __init__(self, config: Any) -> None: ...
@@ -49,21 +49,24 @@ class Vehicle(ABC):
         """Return the state of a reported position, a JSON value; raise if it has no state."""
 
     def measured(self, report: Mapping[str, Any]) -> Any:
-        """Return what was measured, from the keys `report_keys`; raise if it is invalid."""
+        """Return the measurements in the keys `report_keys` of a report; raise if invalid."""
         return None
 
     def fingerprint(self, measured: Any) -> str | None:
-        """Return a digest of noisy measurements, by which a repeated report is found; else None."""
+        """Return a digest that only a repeated report has again; None if there is no such digest.
+
+        Measurements with noise are never equal by chance; measurements without noise may be.
+        """
         return None
 
     @abstractmethod
     def observation(
         self, measured: Any, moved: Transition | None, state: int, belief: Belief
     ) -> Any:
-        """Return the observation for `Belief.update` of what `measured` returned in `state`.
+        """Return the observation in `state`, for `Belief.update`.
 
-        `moved` is the action that was tried before, and where it led, or None; `belief` is that
-        before.
+        `measured` is the result of the method `measured`, `moved` the transition of the action that
+        was tried (None without an action), and `belief` the belief before the report.
         """
 
     def read(self, path: Path) -> dict[str, Any]:
@@ -80,12 +83,38 @@ class Vehicle(ABC):
         return []
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
-        """Return held ways home as `geojson` and `gpx`, and `why_no_gpx`; each may be None."""
+        """Return ways home as ``geojson`` and ``gpx``; ``why_no_gpx`` says why one is None."""
         return {"geojson": None, "gpx": None, "why_no_gpx": "this kind has no map coordinates"}
 
 
+def check_mission(vehicle: type[Vehicle], config: Config) -> None:
+    """Raise if a configuration of a kind can't be that of a mission."""
+    for key in vehicle.unused_keys:
+        field = type(config).model_fields.get(key)
+        if field is not None and getattr(config, key) != field.default:
+            raise InvalidInputError(
+                f"{key} is for simulated worlds; a mission simulates nothing: remove it"
+            )
+    if config.agent is not None:
+        raise InvalidInputError(
+            f"agent is {config.agent}, but a mission needs Homeward's own agent: remove agent"
+        )
+    if getattr(config, "algorithm", "rate") != "rate":
+        raise InvalidInputError(
+            "algorithm is paper, whose promise is for a single plan; a mission needs rate"
+        )
+    for key in vehicle.needed_keys:
+        if key not in config.model_fields_set:
+            raise InvalidInputError(
+                f"{key} is missing: a mission needs your own {key}, such as --{key} FILE"
+            )
+
+
 def need(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
-    """Return a JSON value of the right type; raise with what it is and what was expected."""
+    """Return `value` if its type is `kind`, and not bool; otherwise raise.
+
+    The message says that `what` has this value, and that `expected` was expected.
+    """
     if not isinstance(value, kind) or isinstance(value, bool):
         shown = repr(value)
         shown = shown if len(shown) <= 60 else f"{shown[:57]}..."

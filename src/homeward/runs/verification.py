@@ -1,10 +1,10 @@
 """Verification of a recorded run: plan a step again and compare the plan with its record.
 
-The recorded steps before it are taken without planning where possible (see `runs.retracing`).
+The steps before this step are taken without planning where possible (see `runs.retracing`).
 
-If the level holds for the whole run, the claim concerns all steps, so the verdict is on the run,
-whatever the step. The run is checked twice: `budget_audit`, which shares no code with the planner,
-audits its risk budget; and every step is planned and charged again.
+If the level holds for the whole run, the verdict is on the whole run, for every chosen step. The
+run is then checked twice: `budget_audit`, which shares no code with the planner, audits its risk
+budget; and every step is planned again and its risk charged again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from homeward.planning.remote import RemoteExplorer
 from homeward.runs import Run
 from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import Record
-from homeward.runs.manifest import changes, made_alike, versions_here
+from homeward.runs.manifest import changes, made_with, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
+from homeward.words import counted
 
 PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
 """Fields of a record that a second planning must reproduce, in addition to its bounds."""
@@ -45,7 +46,7 @@ class RecordedPlan:
 
     record: Record
     stored: StoredPlan | None  # None if the level holds for the whole run: then see `run`
-    reasons: tuple[str, ...] = ()  # other fields that planning again did not reproduce
+    reasons: tuple[str, ...] = ()  # texts on fields, except bounds, that were not reproduced
     run: RunVerdict | None = None  # verdict on the run, if the level holds for the whole run
     homes: tuple[HomeVerdict, ...] = ()  # one per home
     notes: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class RecordedPlan:
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
-    """Plan a recorded step again, by default the last one; the files of the run do not change."""
+    """Plan a recorded step again, by default the last step, without changing any file."""
     records = list(run.records())
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
@@ -67,10 +68,10 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
     kind, config = run.load()
-    here, sessions = versions_here(), run.manifest.sessions
-    if not made_alike(sessions, 1, number, here):
+    current, sessions = versions_here(), run.manifest.sessions
+    if not made_with(current, sessions, 1, number):
         taken = list(takewhile(lambda session: session.first <= number, sessions))
-        differ = [change for session in taken for change in changes(session.versions, here)]
+        differ = [change for session in taken for change in changes(session.versions, current)]
         raise InvalidFileError(
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
             "so its plans might differ: check it with the recorded versions"
@@ -98,13 +99,15 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
-    """Yield a text for each field in which `record` differs from `again`, planned again."""
+    """Yield a text for each of the fields `names` in which the step, planned `again`, differs."""
     for name in names:
-        logged, found = getattr(record, name), getattr(again, name)
-        if logged != found and (name != "evaluators" or logged is not None):  # None is older
+        logged, new = getattr(record, name), getattr(again, name)
+        if name == "evaluators" and logged is None:
+            continue  # older records have no evaluators
+        if logged != new:
             yield (
                 f"the {name.replace('_', ' ')} in the log is {_short(logged)}, but planning again "
-                f"gives {_short(found)}"
+                f"gives {_short(new)}"
             )
 
 
@@ -137,28 +140,28 @@ def _judge_run(
         note = f"every step was planned again, but the risk budget is not audited, since {why}"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
-    strange: list[str] = []  # the first step at which the world differs from the record
+    differs: list[str] = []  # a text on the first step that the world does not reproduce
 
     def steps() -> Iterator[tuple[Record, Belief]]:
         world = setup.world
         belief = setup.belief.update(world.look())
         for record in records if run.is_mission else ():
-            # Without an action, what was observed counts before anything is charged.
+            # A report without an action is observed before its risk is charged.
             after = belief.update(report_of(record, kind).observation)
             yield record, after if record.action < 0 else belief
             belief = after
         for record in () if run.is_mission else records:
             state = int(world.state)
             observation = world.act(record.action)
-            found = (state, int(world.state), kind.written(observation))
-            if found != (record.state, record.next_state, record.observation):
-                strange.append(f"step {record.step}: the world does not reproduce the record")
+            repeated = (state, int(world.state), kind.written(observation))
+            if repeated != (record.state, record.next_state, record.observation):
+                differs.append(f"step {record.step}: the world does not reproduce the record")
                 return
             yield record, belief
             belief = belief.update(observation)
 
     homes = (audit if setup.planner.sampled is None else audit_sampled)(claims, steps())
-    return RecordedPlan(record, None, tuple(strange), verdict, homes)
+    return RecordedPlan(record, None, tuple(differs), verdict, homes)
 
 
 def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
@@ -183,8 +186,11 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 
 
 def _claims(setup: Setup) -> list[HomeClaim]:
-    """Return the claim of each return criterion; homes are named by the model, place or state."""
-    start, found = int(setup.world.state), []
+    """Return the claim of each return criterion.
+
+    Its name has the name of each home in the model, its cell on a map, or its number.
+    """
+    start, claims = int(setup.world.state), []
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
 
     def place(state: int) -> str:
@@ -201,35 +207,36 @@ def _claims(setup: Setup) -> list[HomeClaim]:
             if isinstance(criterion, ReturnBefore):
                 limits = criterion.within, criterion.allowances
                 name += f" within {criterion.described}"
-                found.append(HomeClaim(name, homes, criterion.delta, *limits))
+                claims.append(HomeClaim(name, homes, criterion.delta, *limits))
                 continue
             steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
             if steps is not None:
-                name += f" within {steps} step{'s' * (steps != 1)}"
-            found.append(HomeClaim(name, homes, criterion.delta, steps))
-    return found
+                name += f" within {counted(steps, 'step')}"
+            claims.append(HomeClaim(name, homes, criterion.delta, steps))
+    return claims
 
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
-    """Return the certificate with added reasons where the log differs from the plan."""
+    """Return a certificate with an added reason for each number of the log that the plan lacks."""
     assert recorded.stored is not None
     record, plan = recorded.record, recorded.stored.plan
-    said = {"plan": record.bounds, "action": record.kept_bounds}
+    recorded_bounds = {"plan": record.bounds, "action": record.kept_bounds}
     count = len(plan.criteria)
-    if any(len(bounds) != count for bounds in said.values()):
+    if any(len(bounds) != count for bounds in recorded_bounds.values()):
         reason = f"the log has {len(record.bounds)} bounds for {count} criteria"
         worth = replace(certificate.worth, reasons=(*certificate.worth.reasons, reason))
         return replace(certificate, worth=worth)
     verdicts = []
-    alone = len(certificate.verdicts) == count  # if every policy starts with the chosen action
+    # If every policy starts with the chosen action, one verdict is on the plan and on the action.
+    alone = len(certificate.verdicts) == count
     for i, verdict in enumerate(certificate.verdicts):
-        criterion, parts = plan.criteria[i % count], said if alone else (verdict.part,)
+        criterion, parts = plan.criteria[i % count], recorded_bounds if alone else (verdict.part,)
         # Older records have the bounds of the correction.
         old = {"plan": criterion.corrected, "action": criterion.kept_corrected}
         differ = tuple(
             f"the bound in the log is {logged:.6g}, but the plan's is {claimed:.6g}"
             for part in parts
-            for logged in [said[part][i % count]]
+            for logged in [recorded_bounds[part][i % count]]
             for claimed in [old[part] if record.evaluators is None else verdict.claimed]
             if not abs(logged - claimed) <= CLAIM_TOLERANCE * verdict.unit
         )
@@ -249,5 +256,6 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
 
 
 def _short(value: Any) -> str:
+    """Return the text of a value, cut to 60 characters."""
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,8 +1,8 @@
-"""The web application: the page, and the interface that `openapi` lists.
+"""The web application: it serves the page, and the interface that `openapi` lists.
 
-Other processes do the computation. For an error the client gets a code and one sentence.
+Other processes compute. The response to a refused request has a code and one sentence.
 
-Starlette's `StaticFiles` is not used for the page: it takes media types from the system, serves
+The page does not use Starlette's `StaticFiles`, which takes media types from the system, serves
 every file in the folder, and sets no cache headers for names with a hash.
 """
 
@@ -16,7 +16,6 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,40 +37,33 @@ from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_
 from homeward.web.downloads import file_of, files_of
 from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
-from homeward.web.jobs import MAX_QUEUED, MAX_QUEUED_BYTES, Jobs
+from homeward.web.jobs import Jobs
+from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.listing import Selection
 from homeward.web.openapi import API, OPERATIONS, document
-from homeward.web.pool import LIMIT, PROCESSES, Pool
+from homeward.web.pool import Pool
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import NO_MAP, refusal_of
-from homeward.web.streams import MAX_STREAMS, Streams, watched
+from homeward.web.streams import Streams, watched
 from homeward.web.transport import (
     download,
     frame_response,
     json_response,
     parse_integer,
     parse_level,
+    parse_optional,
     parse_value,
     read_object,
     refusal_response,
     tagged_response,
 )
-from homeward.web.uploads import (
-    AREA_SUFFIXES,
-    MAX_SECONDS,
-    MAX_SILENT_SECONDS,
-    MAX_STORED_BYTES,
-    MAX_UPLOAD_BYTES,
-    RASTER_SUFFIXES,
-    Uploads,
-    used_by,
-)
+from homeward.web.uploads import AREA_SUFFIXES, RASTER_SUFFIXES, Uploads, used_by
 
 STATIC = Path(__file__).parent / "static"
-MAX_WARMING_SECONDS = 5.0  # seconds that the start waits for the viewing processes
-MAX_LAYERS = 16
-MAX_INTERRUPTIONS = 50  # of one request for a plan; each time, more of its steps are known
-MAX_GLANCES = 2000
+MAX_WARMING_SECONDS = 5.0  # time that the start waits for the viewing processes
+MAX_LAYERS = 16  # of one response
+MAX_INTERRUPTIONS = 50  # of one request; each attempt has more plans in the cache
+MAX_GLANCES = 2000  # in the cache
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -88,47 +80,22 @@ project. The interface under <code>/api</code> works without it.</p></html>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """Limits of a server, and settings of its viewing processes."""
-
-    jobs: int = 2  # maximum number of simultaneous runs
-    streams: int = MAX_STREAMS  # maximum number of event streams
-    upload: int = MAX_UPLOAD_BYTES
-    stored: int = MAX_STORED_BYTES  # maximum bytes of all uploads together
-    queued: int = MAX_QUEUED  # maximum number of runs that wait
-    queued_bytes: int = MAX_QUEUED_BYTES  # maximum bytes of their configurations
-    stalled: float = MAX_SILENT_SECONDS  # maximum seconds without a byte of an upload
-    longest: float = MAX_SECONDS  # maximum seconds of an upload
-    answer: float = LIMIT  # maximum seconds for the answer of a viewing process
-    viewers: int = PROCESSES  # number of viewing processes
-    warm: bool = False  # whether to start viewing processes before the first request
-
-
 class Server:
     """Handlers of all routes, and the state that they share."""
 
     def __init__(
-        self, root: Path, limits: ServerSettings | None = None, static: Path = STATIC
+        self, root: Path, limits: ServerSettings = DEFAULTS, static: Path = STATIC
     ) -> None:
-        limits = ServerSettings() if limits is None else limits
         self.catalogue = Catalogue(root)
         self.limits, self.static = limits, static
-        self.jobs = Jobs(
-            self.catalogue,
-            limits.jobs,
-            max_queued=limits.queued,
-            max_queued_bytes=limits.queued_bytes,
-        )
-        self.pool = Pool(self.catalogue.root, limits.viewers, limits.answer)
-        self.uploads = Uploads(
-            self.catalogue.root, limits.upload, limits.stalled, limits.longest, limits.stored
-        )
+        self.jobs = Jobs(self.catalogue, limits)
+        self.pool = Pool(self.catalogue.root, limits)
+        self.uploads = Uploads(self.catalogue.root, limits)
         self.streams = Streams(self.catalogue, self.jobs, limits.streams)
         self.making: set[str] = set()  # names of runs that are being created
-        self.glances: dict[str, tuple[Any, Any]] = {}  # by run, with its stamp
+        self.glances: dict[str, tuple[Any, Any]] = {}  # by run: its stamp, and the answer
         self.constants: dict[str, Any] = {}  # answers that never change, by name
-        self.forgetting: set[asyncio.Task[Any]] = set()
+        self.forgetting: set[asyncio.Task[Any]] = set()  # requests to forget deleted runs
 
     def app(self) -> Starlette:
         """Return the application with its routes."""
@@ -151,8 +118,8 @@ class Server:
         """Return the response to a failed request; redirect addresses without a version."""
         path = request.url.path
         if isinstance(error, HTTPException):
-            old = path.startswith("/api/") and not path.startswith(f"{API}/")
-            if error.status_code == 404 and old:
+            no_version = path.startswith("/api/") and not path.startswith(f"{API}/")
+            if error.status_code == 404 and no_version:
                 query = f"?{request.url.query}" if request.url.query else ""
                 return RedirectResponse(f"{API}{quote(path.removeprefix('/api'))}{query}", 308)
             code, sentence = {
@@ -173,6 +140,7 @@ class Server:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Start the queue and the viewing processes, and end them with the server."""
         self.uploads.open()
         await self.jobs.open()
         warming = asyncio.create_task(self.pool.warm()) if self.limits.warm else None
@@ -204,6 +172,7 @@ class Server:
         return await tagged_response(request, body, MEDIA_TYPES[path.suffix], cache)
 
     async def _about(self, request: Request) -> Response:
+        """Return the version, the folder and the limits of the server."""
         limits = {
             "uploads": self.limits.upload,
             "stored": self.limits.stored,
@@ -217,22 +186,21 @@ class Server:
 
     async def _list(self, request: Request) -> Response:
         """Return one page of the list of runs."""
-        # the key of the page admits it (guard.py) and selects nothing
-        asked = {name: text for name, text in request.query_params.items() if name != "key"}
-        selection = Selection.of(asked)
-
-        found = await run_in_threadpool(self._summaries)
-        return json_response(selection.page(found))
+        # The parameter `key` gives access (see `guard`); it selects no runs.
+        query = {name: text for name, text in request.query_params.items() if name != "key"}
+        selection = Selection.of(query)
+        return json_response(selection.page(await run_in_threadpool(self._summaries)))
 
     def _summaries(self) -> list[dict[str, Any]]:
         """Return the summaries of all runs."""
-        found = []
+        summaries = []
         for name in self.catalogue.names():
             with suppress(RefusalError):  # deleted in the meantime
-                found.append(self.streams.summary(name))
-        return found
+                summaries.append(self.streams.summary(name))
+        return summaries
 
     async def _details(self, request: Request) -> Response:
+        """Return the summary of a run, its configuration and its map."""
         name = await self._run(request)
         summary = await run_in_threadpool(self.streams.summary, name)
         if summary["kind"] is None:
@@ -251,24 +219,22 @@ class Server:
         """Return the columns of a range of steps."""
         name = await self._run(request)
         after = parse_integer(request.query_params.get("from", "0"), "from")
-        given = request.query_params.get("to")
-        to = None if given is None else parse_integer(given, "to")
+        to = parse_optional(request.query_params.get("to"), "to")
         return await frame_response(request, await self._ask(request, name, "records", after, to))
 
     async def _fields(self, request: Request) -> Response:
         """Return layers of the map after a step."""
-        asked = request.query_params.get("layers", "height")
-        layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
+        names = request.query_params.get("layers", "height").split(",")
+        layers = tuple(dict.fromkeys(layer for layer in names if layer))
         name, step = await self._run(request), self._step(request)
         if not 1 <= len(layers) <= MAX_LAYERS:
             raise Refusal.INVALID(f"request 1 to {MAX_LAYERS} layers, separated by commas")
-        given = request.query_params.get("since")
-        since = None if given is None else parse_integer(given, "since")
+        since = parse_optional(request.query_params.get("since"), "since")
         frame = await self._ask(request, name, "fields", step, layers, since)
         return await frame_response(request, frame)
 
     async def _whole(self, request: Request) -> Response:
-        """Return one answer about a whole run: its events, glance, playback or certificate."""
+        """Return the timeline, glance, playback or certificate of a run."""
         name, what = await self._run(request), request.url.path.rpartition("/")[2]
         if what == "glance":
             return json_response(await self._glance(request, name))
@@ -279,7 +245,7 @@ class Server:
         return json_response(await self._ask(request, name, what, level))
 
     async def _glance(self, request: Request, name: str) -> Any:
-        """Return the thumbnail and outcome of a run; they are made again when it has changed."""
+        """Return the thumbnail and outcome of a run; they are cached until the run changes."""
         stamp = await run_in_threadpool(self.catalogue.stamp, name)
         if self.glances.get(name, (None, None))[0] != stamp:
             self.glances[name] = stamp, await self._ask(request, name, "glance")
@@ -314,7 +280,7 @@ class Server:
         return download(content, f"{name}.html")
 
     async def _again(self, request: Request) -> Response:
-        """Create and start runs with the settings of a run and other levels."""
+        """Create and start runs that have the settings of a run, but other levels."""
         name, body = await self._run(request), await read_object(request)
         deltas = body.get("deltas")
         if body.keys() != {"deltas"} or not isinstance(deltas, list) or not 1 <= len(deltas) <= 5:
@@ -337,14 +303,14 @@ class Server:
         return await self._patiently(request, name, "why", step)
 
     async def _ghosts(self, request: Request) -> Response:
-        """Return in which drawn worlds the way home from a cell works."""
+        """Return how the way home from a cell ends in drawn worlds."""
         name, step = await self._run(request), self._step(request)
         cell = parse_integer(request.query_params.get("cell", ""), "cell")
         seed = parse_integer(request.query_params.get("seed", "0"), "seed")
         return await self._patiently(request, name, "ghosts", step, cell, seed)
 
     async def _patiently(self, request: Request, run: str, name: str, *given: int) -> Response:
-        """Return an answer as JSON; ask again for a while if other requests interrupt it."""
+        """Return an answer as JSON; if other requests interrupt it, try again, up to a limit."""
         for attempt in count(1):
             try:
                 return json_response(await self._ask(request, run, name, *given))
@@ -354,12 +320,13 @@ class Server:
         raise AssertionError
 
     async def _way(self, request: Request) -> Response:
+        """Return the path home from a cell after a step."""
         name, step = await self._run(request), self._step(request)
         cell = parse_integer(request.query_params.get("cell", ""), "cell")
         return json_response(await self._ask(request, name, "way", step, cell))
 
     async def _events(self, request: Request) -> Any:
-        """Return the event stream of some runs and, with the query `list`, of the list of runs."""
+        """Return the event stream of the named runs and, if the query has list=1, of their list."""
         query = request.query_params
         runs = watched(request.headers.get("last-event-id") or query.get("runs", ""))
         listing = query.get("list") == "1"
@@ -368,7 +335,7 @@ class Server:
         return self.streams.of(runs, listing)
 
     async def _create(self, request: Request) -> Response:
-        """Create and start a run or a pair in the same world, or create a mission."""
+        """Create and start a run, or a pair of runs in the same world, or create a mission."""
         body = await read_object(request)
         for key in body:
             if key not in ("kind", "name", "config"):
@@ -390,7 +357,7 @@ class Server:
     async def _make(
         self, runs: dict[str, dict[str, Any]], kind: str, *, mission: bool = False
     ) -> None:
-        """Create and start all runs; if one fails, remove the others. Missions are not started."""
+        """Create and start runs; if creating one fails, delete all. Missions are not started."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
                 raise Refusal.CONFLICT(f"a run named {name} already exists")
@@ -470,30 +437,30 @@ class Server:
         return used
 
     async def _constant(self, request: Request) -> Response:
-        """Return the schemas of all kinds, or the examples; both never change."""
+        """Return the schemas of all kinds, or the examples; neither ever changes."""
         name = request.url.path.rpartition("/")[2]
         if name not in self.constants:
             self.constants[name] = await self.pool.ask("", name)
         return json_response(self.constants[name])
 
     async def _preview(self, request: Request) -> Response:
-        """Return the frame of the terrain of a configuration."""
+        """Return the preview of the terrain of a configuration, as a frame."""
         query = {name: parse_value(text) for name, text in request.query_params.items()}
         frame = await self.pool.ask("", "preview", query, gone=request.is_disconnected)
         return await frame_response(request, frame)
 
     async def _upload(self, request: Request) -> Response:
         """Store an uploaded raster or area and return its description."""
-        given, text = request.headers.get("content-length"), request.query_params.get("pixel")
-        length = None if given is None else parse_integer(given, "Content-Length")
+        length = parse_optional(request.headers.get("content-length"), "Content-Length")
+        text = request.query_params.get("pixel")
         pixel = None if text is None else parse_value(text)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
             raise Refusal.INVALID("the pixel size is not a positive length in metres below 1e6")
         name = os.path.basename(request.path_params["name"])
         area = request.url.path.startswith(f"{API}/areas/")
         suffixes = AREA_SUFFIXES if area else RASTER_SUFFIXES
-        found = await self.uploads.take(name, length, request.stream(), pixel, suffixes)
-        return json_response(found, 201)
+        about = await self.uploads.take(name, length, request.stream(), pixel, suffixes)
+        return json_response(about, 201)
 
     async def _ask(self, request: Request, run: str, name: str, *arguments: Any) -> Any:
         """Return the answer of the viewing process of a run; raise if the client disconnects."""
@@ -506,4 +473,5 @@ class Server:
         return str(name)
 
     def _step(self, request: Request) -> int:
+        """Return the step in the path."""
         return parse_integer(request.path_params["step"], "step", Refusal.NOT_FOUND)

@@ -1,14 +1,14 @@
 """The queue of runs that the server executes: start, pause, resume and cancel.
 
-Each run has its own process (`job`), started before it is needed, so that a small run need not wait
-for imports. A limited number of runs execute at the same time; the others
-wait in the queue. The queue is stored in a journal file, which is replaced as a whole. So a server
-that was killed continues its runs at its next start.
+Each run has its own process (`job`), started before it is needed, so that a small run does not wait
+for imports. A limited number of runs execute at the same time; the others wait in the queue. The
+queue is stored in a journal file, which is replaced as a whole. So a server that was killed
+continues its runs at its next start.
 
-A request changes the queue only after the journal was written: if the disk is full, the request is
-refused and nothing changed. If a process ends, the queue changes at once, even if the journal can't
-be written; the next change writes it. A thread writes the journal, so that the event loop does not
-wait for the disk.
+A request first writes the journal, then changes the queue: if the disk is full, the request is
+refused and nothing has changed. If a process ends, the queue changes at once, even if the journal
+can't be written; the next change writes the journal. A thread writes the journal, so that the event
+loop does not wait for the disk.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from homeward.runs.kind import kind_names
 from homeward.runs.run import CONFIG
 from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, QueueState, State
+from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.refusals import Refusal, told
 
 JOURNAL = ".serve.json"
@@ -38,7 +39,6 @@ STATES = ("queued", "going", "paused", "cancelled", "refused")
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")  # -P: no imports from this folder
 SPARES = 2  # maximum number of processes that wait for a run: enough for a pair
 STOP_SECONDS = 15.0  # seconds to stop before a process is killed; its run can be resumed
-MAX_QUEUED, MAX_QUEUED_BYTES = 1000, 256 << 20  # waiting runs, and bytes of their configurations
 MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5  # to continue a run that another process writes
 
 Entry = tuple[State, str | None]  # state of a run in the queue, and why it could not be started
@@ -52,13 +52,10 @@ class Jobs:
     def __init__(
         self,
         catalogue: Catalogue,
-        most: int,
+        limits: ServerSettings = DEFAULTS,
         command: tuple[str, ...] = COMMAND,
-        max_queued: int = MAX_QUEUED,
-        max_queued_bytes: int = MAX_QUEUED_BYTES,
     ) -> None:
-        self.catalogue, self.most, self.command = catalogue, most, command
-        self.max_queued, self.max_queued_bytes = max_queued, max_queued_bytes
+        self.catalogue, self.limits, self.command = catalogue, limits, command
         self.path: Path = catalogue.root / JOURNAL
         self.entries: dict[str, Entry] = {}  # in the order of the queue
         self.revision = 0  # increases with every change
@@ -73,12 +70,12 @@ class Jobs:
         going: dict[str, Entry] = {}
         for name, state, error in _read(self.path):
             try:
-                ours = Run(self.catalogue.find(name)).kind in kind_names()
+                is_known = Run(self.catalogue.find(name)).kind in kind_names()
             except HomewardError:
                 continue
-            if ours and state == "going":
+            if is_known and state == "going":
                 going[name] = "queued", None
-            elif ours:  # another package's kind would import a module that the run names
+            elif is_known:  # a run of another kind could name any module to import
                 self.entries[name] = state, error
         self.entries = going | self.entries
         await self._happened({})
@@ -86,11 +83,11 @@ class Jobs:
 
     async def warm(self) -> None:
         """Start the processes that wait for the first runs."""
-        while len(self.spares) < min(SPARES, self.most):
+        while len(self.spares) < min(SPARES, self.limits.jobs):
             self.spares.append(await self._spare())
 
     async def close(self) -> None:
-        """Stop all processes; in the journal their runs stay running."""
+        """Stop all processes; the journal still lists their runs as running."""
         self.closing = True
         for process in self.spares:
             _kill(process)
@@ -122,16 +119,16 @@ class Jobs:
     async def check_room(self, more: int, size: int) -> None:
         """Raise if `more` runs with configurations of `size` bytes do not fit into the queue."""
         waiting = [name for name, (state, _) in self.entries.items() if state == "queued"]
-        if len(waiting) + more > self.max_queued:
+        limits = self.limits
+        if len(waiting) + more > limits.queued:
             raise Refusal.QUOTA(
-                f"{len(waiting)} runs are waiting, the maximum is {self.max_queued}: "
-                "try again later"
+                f"{len(waiting)} runs are waiting, the maximum is {limits.queued}: try again later"
             )
         folders = [self.catalogue.root / name for name in waiting]
         taken = await run_in_threadpool(lambda: sum(map(_config_bytes, folders)))
-        if taken + size > self.max_queued_bytes:
+        if taken + size > limits.queued_bytes:
             raise Refusal.QUOTA(
-                f"the configurations of waiting runs may take {self.max_queued_bytes:,} bytes "
+                f"the configurations of waiting runs may take {limits.queued_bytes:,} bytes "
                 f"together; {taken:,} are taken, and {size:,} more do not fit: try again later"
             )
 
@@ -153,7 +150,7 @@ class Jobs:
         if status in ("running", "queued") and not stopping:
             raise Refusal.CONFLICT(f"{name} is already {status}")
         if status == "waiting":
-            raise Refusal.CONFLICT(f"{name} is a mission, which goes on by reports")
+            raise Refusal.CONFLICT(f"{name} is a mission, which its reports continue")
         if status in ("finished", "damaged"):
             raise Refusal.CONFLICT(f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
@@ -200,10 +197,10 @@ class Jobs:
                 await self._change({n: e for n, e in self.entries.items() if n != name})
 
     async def _turn(self) -> None:
-        """Start the next runs of the queue while fewer than the limit are running."""
+        """Start the next runs of the queue, up to the limit of simultaneous runs."""
         async with self._changing:
             for name, (state, _) in list(self.entries.items()):
-                if self.closing or len(self.tasks) >= self.most:
+                if self.closing or len(self.tasks) >= self.limits.jobs:
                     return
                 if state == "queued" and name not in self.tasks:
                     await self._happened({name: ("going", None)})
@@ -211,22 +208,22 @@ class Jobs:
 
     async def _go(self, name: str) -> None:
         """Execute a run until it ends or is stopped."""
-        code, words = job.FAILED, ""
+        code, reason = job.FAILED, ""
         try:
             for _ in range(MAX_ATTEMPTS):
-                code, words = await self._process(name)
+                code, reason = await self._process(name)
                 if code != job.BUSY or self._state(name) != "going":
                     break
                 await asyncio.sleep(ATTEMPT_SECONDS)
         except OSError as error:
-            words = told(error)
+            reason = told(error)
         finally:
             self.processes.pop(name, None)
             self.tasks.pop(name, None)
         if not self.closing:
             async with self._changing:
                 if self._state(name) == "going":
-                    await self._ended(name, code, words)
+                    await self._ended(name, code, reason)
             await self._turn()
 
     async def _take_spare(self) -> asyncio.subprocess.Process:
@@ -234,7 +231,7 @@ class Jobs:
         alive = [process for process in self.spares if process.returncode is None]
         process = alive.pop(0) if alive else await self._spare()
         self.spares = alive
-        if len(alive) < min(SPARES, self.most) and not self.closing:
+        if len(alive) < min(SPARES, self.limits.jobs) and not self.closing:
             self.spares.append(await self._spare())
         return process
 
@@ -257,26 +254,27 @@ class Jobs:
             _hang_up(process)  # a request to stop arrived during the start
         else:
             process.stdin.write(json.dumps(str(self.catalogue.root / name)).encode() + b"\n")
-        said = b""
+        output = b""
         while part := await process.stderr.read(4096):
-            said = (said + part)[-4096:]
+            output = (output + part)[-4096:]
         code = await process.wait()
-        lines = said.decode(errors="replace").strip().splitlines()
+        lines = output.decode(errors="replace").strip().splitlines()
         root = self.catalogue.root
         return code, told(lines[-1], root / name, root) if lines else ""
 
-    async def _ended(self, name: str, code: int, words: str) -> None:
-        """Update the queue after the process of a run ended without a request to stop."""
+    async def _ended(self, name: str, code: int, reason: str) -> None:
+        """Update the queue after the process of a run ended without a request to stop.
+
+        `code` is its exit code, and `reason` the last line of its standard error.
+        """
         status = await run_in_threadpool(self._recorded, name)
         if status in (RunStatus.FINISHED, RunStatus.FAILED, None):
             await self._happened({name: None})
         else:
-            reason = words or "its process died"
-            if code == job.BUSY:
-                reason = "another process is writing it"
-            await self._happened({name: ("refused", reason)})
+            busy = "another process is writing it" if code == job.BUSY else None
+            await self._happened({name: ("refused", busy or reason or "its process died")})
         if code != job.DONE:
-            logger.warning("%s: %s", name, words or f"exit code {code}")
+            logger.warning("%s: %s", name, reason or f"exit code {code}")
 
     def _recorded(self, name: str) -> RunStatus | None:
         """Return the status that a run recorded; None if the run was deleted."""
@@ -286,10 +284,11 @@ class Jobs:
             return None
 
     def _state(self, name: str) -> State | None:
+        """Return the state of a run in the queue; None if the run is not in the queue."""
         return self.entries[name][0] if name in self.entries else None
 
     async def _change(self, entries: dict[str, Entry]) -> None:
-        """Write the journal, then replace the queue; raise, with the queue unchanged, if it fails.
+        """Write the journal, then replace the queue; if writing fails, raise and change nothing.
 
         The caller holds the lock.
         """
@@ -301,7 +300,9 @@ class Jobs:
         self.revision += 1
 
     async def _happened(self, changes: dict[str, Entry | None]) -> None:
-        """Change the queue, then write the journal; if that fails, the next change writes it.
+        """Change the queue, then write the journal; if writing fails, only log the error.
+
+        `changes` has the new entries by name; None removes an entry.
 
         The caller holds the lock.
         """
@@ -337,6 +338,7 @@ def _hang_up(process: asyncio.subprocess.Process) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a process unless it has ended."""
     with suppress(ProcessLookupError):
         process.kill()
 
@@ -349,12 +351,12 @@ def _read(path: Path) -> list[tuple[str, State, str | None]]:
         value: Any = read_json(path)
         if value["format"] != FORMAT:
             raise ValueError(f"format {value['format']}")
-        found = [(run["name"], run["state"], run["error"]) for run in value["runs"]]
+        entries = [(run["name"], run["state"], run["error"]) for run in value["runs"]]
     except (HomewardError, KeyError, TypeError, ValueError) as error:
         logger.warning("%s can't be read and is ignored: %s", path.name, told(error, path.parent))
         return []
     return [
         (name, cast("State", state), error if isinstance(error, str) else None)
-        for name, state, error in found
+        for name, state, error in entries
         if isinstance(name, str) and NAME.fullmatch(name) and state in STATES
     ]

@@ -2,10 +2,10 @@
 
 All requests about a run go to the same process, which caches the run; a new run goes to the process
 with the fewest runs, so that the two runs of a pair are computed side by side. If a process dies or
-exceeds its time limit, a new one replaces it, and the client gets an error. Most requests interrupt
-a request for a plan or for ghosts, and all interrupt one for the events of a run (`PATIENCE`); the
-client should ask again, and the process caches the plans so far. If the system allows it, processes
-are forked from a process that has imported the modules, so that they start quickly.
+exceeds its time limit, a new process replaces it, and the client gets an error. Other requests
+interrupt requests that take long (`PATIENCE`): the client of an interrupted request should send it
+again, and the process has cached the plans so far. If the system allows it, processes are forked
+from a process that has imported the modules, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from homeward.runs.kind import installed_kinds
+from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import serve
 
-PROCESSES = 2
-LIMIT = 120.0  # most seconds for an answer; the first plan needs half of it to compile
 PATIENCE = {"why": 1, "ghosts": 1, "timeline": 2}
-"""Requests that others interrupt: those with a smaller number, which is 0 for all others."""
+"""Patience of requests by name; 0 for all others. A request with less patience interrupts them."""
 
-YIELD_SECONDS = 0.005  # for which a request lets a more urgent one pass
-MAX_ASSIGNED = 256  # runs whose process is remembered
+YIELD_SECONDS = 0.005  # time for which a request waits to let a request with less patience pass
+MAX_ASSIGNED = 256  # maximum number of runs whose process is remembered
 STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"  # environment variable that prevents imports from the current folder
@@ -43,7 +42,10 @@ _preparing = threading.Lock()  # the threads of two workers may start their proc
 
 
 def prepare() -> None:
-    """Start the fork server, which imports what viewers need, and nothing from this folder."""
+    """Start the fork server, which imports the modules that viewing processes need.
+
+    It imports nothing from the current folder.
+    """
     if METHOD != "forkserver":
         return
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
@@ -80,7 +82,10 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer within `limit` seconds; raise if the client is `gone` by then."""
+        """Return the answer to a request; raise if it takes longer than `limit` seconds.
+
+        `gone` returns whether the client has disconnected before the request begins; then raise.
+        """
         patience = PATIENCE.get(name, 0)
         self._waiting[patience] += 1
         try:
@@ -88,7 +93,8 @@ class Worker:
                 self._doing = ""
                 await asyncio.get_running_loop().run_in_executor(None, self._interrupt)
             await self._turn.acquire()
-            while any(self._waiting[less] for less in range(patience)):  # they go first
+            # Requests with less patience go first.
+            while any(self._waiting[less] for less in range(patience)):
                 self._turn.release()
                 await asyncio.sleep(YIELD_SECONDS)
                 await self._turn.acquire()
@@ -120,17 +126,18 @@ class Worker:
             if not self._connection.poll(limit):
                 self._stop()
                 raise Refusal.TIMED_OUT(f"the answer took longer than {limit:g} s and was stopped")
-            how, answer = self._connection.recv()
+            status, answer = self._connection.recv()
         except RecursionError as cause:
             raise Refusal.INVALID("the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
             raise Refusal.RESTARTING("the viewing process died; send the request again") from cause
-        if how == "refused":
+        if status == "refused":
             raise RefusalError(*answer)
         return answer
 
     def _start(self) -> None:
+        """Start a new process and connect to it."""
         self._stop()
         prepare()
         context: Any = multiprocessing.get_context(METHOD)
@@ -139,10 +146,11 @@ class Worker:
         process.start()
         there.close()
         self._connection, self.process = here, process
-        if self._closing:  # `close` may have looked before there was a process
+        if self._closing:  # `close` may have run before there was a process
             process.kill()
 
     def _stop(self) -> None:
+        """Close the connection and kill the process."""
         with self._sending:
             if self._connection is not None:
                 with suppress(OSError):
@@ -166,14 +174,14 @@ class Worker:
 class Pool:
     """The viewing processes, and one process for previews and new runs."""
 
-    def __init__(self, root: Path, processes: int = PROCESSES, limit: float = LIMIT) -> None:
-        self.limit = limit
-        self.viewers = [Worker(root) for _ in range(processes)]
+    def __init__(self, root: Path, limits: ServerSettings = DEFAULTS) -> None:
+        self.limit = limits.answer
+        self.viewers = [Worker(root) for _ in range(limits.viewers)]
         self.maker = Worker(root)
         self._viewer_of: OrderedDict[str, int] = OrderedDict()  # by run, the last used last
 
     def worker_of(self, run: str) -> Worker:
-        """Return the process that answers for a run; "" means a preview or a new run."""
+        """Return the process that answers requests about a run; "" means a preview or a new run."""
         if not run:
             return self.maker
         if run not in self._viewer_of:
@@ -200,8 +208,8 @@ class Pool:
 
     async def warm(self) -> None:
         """Start the processes and their imports before the first request."""
-        asked = [worker.ask("ready", (), self.limit) for worker in self.viewers]
-        await asyncio.gather(*asked, return_exceptions=True)
+        requests = [worker.ask("ready", (), self.limit) for worker in self.viewers]
+        await asyncio.gather(*requests, return_exceptions=True)
 
     def close(self) -> None:
         """End all processes."""

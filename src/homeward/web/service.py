@@ -212,7 +212,7 @@ class ViewingService:
                 found = sorted([*found, *refused_actions(replay)])
             except InterruptedReplayError:
                 complete = False
-        facts = [event.facts() for event in found]
+        facts = [event._asdict() for event in found]
         return {"events": facts, "trapped": trapped_at(replay), "complete": complete}
 
     def do_glance(self, run: str) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class ViewingService:
             raise Refusal.CONFLICT(f"a run named {run} already exists")
         complete, uploaded = forms.completed(kind, config, self.root)
         try:
-            (Run.create_mission if mission else Run.create)(target, kind, complete, uploaded)
+            Run.create(target, kind, complete, uploaded, is_mission=mission)
         except InvalidFileError as cause:
             code = Refusal.CONFLICT if target.exists() else Refusal.UNUSABLE
             raise RefusalError(code, told(cause, self.root)) from cause

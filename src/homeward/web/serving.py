@@ -131,9 +131,10 @@ def serve(
     """Serve a folder until interrupted; call `started` once the server accepts requests."""
     import uvicorn
 
-    from homeward.web.app import Server, ServerSettings
+    from homeward.web.app import Server
     from homeward.web.connections import IdleTimeout
     from homeward.web.guard import Guard
+    from homeward.web.limits import ServerSettings
 
     server = Server(root, ServerSettings(jobs=jobs, warm=True))
     app = Guard(server.app(), host, token)

@@ -1,8 +1,8 @@
 """Server-sent events: new steps and status of runs, and changes of the list of runs.
 
-One stream carries all that a client watches, since a browser opens only six connections to a
-server. It polls the files while the client is connected. The client names the runs with the step
-that it has of each, so one that reconnects misses nothing.
+One stream has the events of all runs that a client watches, since a browser opens only six
+connections to a server. The stream polls the files while the client is connected. The client names
+each run with the last step that it has received, so a client that reconnects misses nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from homeward.web.transport import parse_integer
 if TYPE_CHECKING:
     from homeward.web.jobs import Jobs
 
-MAX_STREAMS = 64
 MAX_WATCHED = 64  # runs of one stream
 POLL_SECONDS = 0.1
-LIST_TURNS = 5  # polls of the runs per poll of the list
+LIST_TURNS = 5  # number of polls of the runs per poll of the list
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": \n\n"
 STATUS_KEYS = ("status", "place", "end", "error")  # keys of a summary whose change is an event
@@ -38,12 +37,15 @@ STATUS_KEYS = ("status", "place", "end", "error")  # keys of a summary whose cha
 class Streams:
     """All open streams; at most `most` may be open."""
 
-    def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
         self.going, self.closing = 0, False
 
     def of(self, runs: Mapping[str, int], listing: bool = False) -> EventStream:
-        """Return the stream of runs, each after a step, and of the list if `listing`."""
+        """Return the stream of events of runs, and of the list of runs if `listing`.
+
+        `runs` has the last step that the client has of each run.
+        """
         return EventStream(self, self._events(dict(runs), listing))
 
     def summary(self, name: str) -> dict[str, Any]:
@@ -53,8 +55,8 @@ class Streams:
     def _poll(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
         """Return a run's revision, its summary and its number of steps; None if it was deleted.
 
-        The revision changes with the run and with the queue. If it equals `seen`, the summary is
-        None.
+        The revision is a value that changes with the run and with the queue. If it equals `seen`,
+        the summary is None.
         """
         stamp = self.catalogue.stamp(name)
         if stamp is None:
@@ -69,7 +71,7 @@ class Streams:
         return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
     async def _events(self, runs: dict[str, int], listing: bool) -> AsyncIterator[str]:
-        """Yield the events of each poll, then "" after each poll; `runs` has the last steps."""
+        """Yield the texts of the events of each poll, then "" at the end of the poll."""
         watches = {name: Watch(last) for name, last in runs.items()}
         listed: dict[str, Any] | None = None
         for turn in count():
@@ -94,7 +96,7 @@ class Streams:
             yield ""
 
     def _list(self) -> dict[str, Any]:
-        """Return a value of each run that changes with the run or with its place in the queue."""
+        """Return, by run, a value that changes with the run or with its place in the queue."""
         stamps = self.catalogue.stamps()
         return {name: (stamp, self.jobs.queue_state(name)) for name, stamp in stamps}
 
@@ -103,15 +105,15 @@ class Streams:
 class Watch:
     """What a stream has already sent about a run."""
 
-    last: int  # step
-    revision: Any = None
+    last: int  # last step
+    revision: Any = None  # see `Streams._poll`
     status: str = ""
-    sent: list[Any] | None = None
+    sent: list[Any] | None = None  # values of `STATUS_KEYS` in the last event
 
     def news(
         self, name: str, revision: Any, summary: dict[str, Any] | None, total: int
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the events of a poll: name and data."""
+        """Yield the name and the data of each event of a poll with `total` steps."""
         self.revision = revision
         if summary is not None:
             self.status = summary["status"]
@@ -143,7 +145,7 @@ class EventStream(StreamingResponse):
             self.streams.going -= 1
 
     async def _paced(self, polls: AsyncIterator[str]) -> AsyncIterator[str]:
-        """Yield events with a pause after each poll, and a comment after a long silence."""
+        """Yield the events with a pause after each poll; after a long silence, yield a comment."""
         sent = time.monotonic()
         async for text in polls:
             if text or time.monotonic() - sent > KEEP_ALIVE_SECONDS:
@@ -167,9 +169,8 @@ def watched(text: str) -> dict[str, int]:
     parts = [part for part in text.split(",") if part]
     if len(parts) > MAX_WATCHED:
         raise Refusal.INVALID(f"one stream watches {MAX_WATCHED} runs at most")
-    found = {}
+    steps = {}
     for part in parts:
         name, _, last = part.partition("@")
-        check_name(name)
-        found[name] = parse_integer(last or "0", "the last step of a run")
-    return found
+        steps[check_name(name)] = parse_integer(last or "0", "the last step of a run")
+    return steps

@@ -39,6 +39,11 @@ def parse_integer(text: str, what: str, code: Refusal = Refusal.INVALID) -> int:
     return int(text)
 
 
+def parse_optional(text: str | None, what: str) -> int | None:
+    """Return a non-negative integer from a text; None without a text."""
+    return None if text is None else parse_integer(text, what)
+
+
 def parse_value(text: str) -> Any:
     """Return a query value as a number if possible, otherwise as text."""
     try:
@@ -110,13 +115,13 @@ async def tagged_response(request: Request, body: bytes, media_type: str, cache:
 
 
 def tag_of(body: bytes) -> str:
-    """Return the ETag of a body; for a large body, call it outside the event loop."""
+    """Return the ETag of a body; hashing a large body takes long, so call this in a thread."""
     return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 
 def download(content: bytes, name: str) -> Response:
-    """Return the content of a file as a response that a browser saves under a name."""
+    """Return a response that a browser saves as a file with this name."""
     media = DOWNLOADS.get(Path(name).suffix, "application/octet-stream")
-    disposition = f'attachment; filename="{name}"'  # the name has no other characters than `NAME`
+    disposition = f'attachment; filename="{name}"'  # all characters match `NAME`
     headers = {"Cache-Control": "no-store", "Content-Disposition": disposition}
     return Response(content, 200, headers, media)

@@ -1,9 +1,9 @@
 """Uploaded rasters and areas: limited in size and time, and read in a separate process.
 
-The body is written to a file that is named by a random number and the suffix of the client's name.
-`upload_reader` makes a new raster, or polygons, from it, and the uploaded file is always deleted.
-An upload that no run uses is kept for a day. The page refers to an upload by its number, so clients
-neither send nor see paths.
+The body is written to a file in a folder that is named by a random number. `upload_reader` makes a
+new raster, or polygons, from the file, and the file is always deleted. An upload that no run uses
+is kept for a day. The page refers to an upload by its number, so clients neither send nor see
+paths.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from starlette.concurrency import run_in_threadpool
 
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
+from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.upload_reader import COMMAND
 
 FOLDER, TERRAIN, AREA, ABOUT = ".uploads", "terrain.tif", "area.geojson", "about.json"
 PREFIX = "upload:"
 NUMBER = re.compile(r"[0-9a-f]{16}")
-MAX_UPLOAD_BYTES = 512 << 20
-MAX_STORED_BYTES = 8 << 30
-MAX_SILENT_SECONDS = 15.0  # maximum seconds without a byte of an upload
-MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
-UNUSED_SECONDS = 86_400.0  # seconds for which an unused upload is kept
-MAX_UPLOADS = 2
+UNUSED_SECONDS = 86_400.0  # time for which an unused upload is kept
+MAX_UPLOADS = 2  # at the same time
 RASTER_SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
 AREA_SUFFIXES = (".geojson", ".json")
 REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
 
 
 def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
-    """Return the path of an upload; `what` and `others`, the built-in names, are for messages."""
+    """Return the path of an upload such as ``upload:0123456789abcdef``; raise if it is invalid.
+
+    The message names the key `what` and the built-in values `others` that it accepts.
+    """
     number = upload.removeprefix(PREFIX) if isinstance(upload, str) else ""
     if not str(upload).startswith(PREFIX) or not NUMBER.fullmatch(number):
         known = "".join(f"{other}, " for other in others)
@@ -56,7 +56,7 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
 
 
 def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return a configuration for display: uploads by number, and other files by name."""
+    """Return a configuration for display: paths become the number of an upload, or a file name."""
     shown = dict(config)
     for key, value in config.items():
         if isinstance(value, str) and os.sep in value:
@@ -74,18 +74,9 @@ def used_by(config: Path) -> set[str]:
 class Uploads:
     """The uploads in a folder of runs."""
 
-    def __init__(
-        self,
-        root: Path,
-        max_bytes: int = MAX_UPLOAD_BYTES,
-        max_silent: float = MAX_SILENT_SECONDS,
-        max_seconds: float = MAX_SECONDS,
-        max_stored: int = MAX_STORED_BYTES,
-    ) -> None:
-        self.folder = root / FOLDER
-        self.max_bytes, self.max_silent, self.max_seconds = max_bytes, max_silent, max_seconds
-        self.max_stored = max_stored
-        self._going = 0
+    def __init__(self, root: Path, limits: ServerSettings = DEFAULTS) -> None:
+        self.folder, self.limits = root / FOLDER, limits
+        self._going = 0  # number of uploads in progress
 
     def open(self) -> None:
         """Delete incomplete uploads of a server that was killed."""
@@ -95,11 +86,12 @@ class Uploads:
         self.sweep()
 
     def _check_folder(self) -> None:
+        """Raise if the folder of uploads is a link."""
         if self.folder.is_symlink():
             raise Refusal.FORBIDDEN(f"{FOLDER} is a link: replace it with a folder")
 
     def sweep(self, now: Collection[str] = ()) -> None:
-        """Delete uploads that no run uses: those in `now` immediately, others after a day.
+        """Delete uploads that no run uses: the numbers in `now` at once, others after a day.
 
         If the configuration of a run can't be read, all uploads are kept.
         """
@@ -129,7 +121,7 @@ class Uploads:
             raise Refusal.UNSUPPORTED(
                 f"the name of a file must end in one of {', '.join(suffixes)}"
             )
-        if length is not None and length > self.max_bytes:
+        if length is not None and length > self.limits.upload:
             raise self._too_large()
         if self._going >= MAX_UPLOADS:
             raise Refusal.BUSY(f"{MAX_UPLOADS} uploads are in progress; wait for one to end")
@@ -157,42 +149,43 @@ class Uploads:
         part.mkdir(parents=True)
 
     def _keep(self, part: Path, source: Path, about: dict[str, Any]) -> None:
-        """Replace a received file by what was made from it, and its description."""
+        """Delete the received file, write the description, and give the folder its final name."""
         source.unlink()
         self._check_room(0)
         replace_json(part / ABOUT, about)
         os.rename(part, self.folder / part.name.removesuffix(PART))
 
     def _check_room(self, more: int) -> None:
-        """Raise if `more` bytes do not fit beside the uploads that are stored."""
+        """Raise if the stored uploads and `more` bytes exceed the limit."""
         taken = 0
         for file in self.folder.rglob("*"):
             with suppress(OSError):  # deleted meanwhile
                 taken += file.lstat().st_size
-        if taken + more > self.max_stored:
+        if taken + more > self.limits.stored:
             raise Refusal.QUOTA(
-                f"uploads may take {self.max_stored / (1 << 20):g} MB together: delete runs that "
-                "use uploads, or wait a day for unused uploads to be deleted"
+                f"uploads may take {self.limits.stored / (1 << 20):g} MB together: delete runs "
+                "that use uploads, or wait a day for unused uploads to be deleted"
             )
 
     async def _receive(self, path: Path, body: AsyncIterator[bytes]) -> None:
         """Write a body to a file within the limits of size and time."""
-        until, size = time.monotonic() + self.max_seconds, 0
+        limits, size = self.limits, 0
+        until = time.monotonic() + limits.longest
         parts = aiter(body)
         with open(path, "xb") as file:
             while True:
                 try:
-                    chunk = await asyncio.wait_for(anext(parts), self.max_silent)
+                    chunk = await asyncio.wait_for(anext(parts), limits.stalled)
                 except StopAsyncIteration:
                     break
                 except TimeoutError:
-                    sentence = f"no byte of the upload arrived for {self.max_silent:g} s"
+                    sentence = f"no byte of the upload arrived for {limits.stalled:g} s"
                     raise Refusal.INVALID(f"{sentence}; nothing was kept") from None
                 size += len(chunk)
-                if size > self.max_bytes:
+                if size > limits.upload:
                     raise self._too_large()
                 if time.monotonic() > until:
-                    sentence = f"the upload took longer than {self.max_seconds:g} s"
+                    sentence = f"the upload took longer than {limits.longest:g} s"
                     raise Refusal.INVALID(f"{sentence}; nothing was kept")
                 await run_in_threadpool(file.write, chunk)
         if not size:
@@ -211,7 +204,7 @@ class Uploads:
             start_new_session=True,
         )
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), MAX_READING_SECONDS)
+            output, _ = await asyncio.wait_for(process.communicate(), MAX_READING_SECONDS)
         except TimeoutError:
             raise Refusal.UNUSABLE(
                 f"{name} took longer than {MAX_READING_SECONDS:g} s to read"
@@ -222,7 +215,7 @@ class Uploads:
                     process.kill()
                 await process.wait()
         try:
-            about: dict[str, Any] = json.loads(said)
+            about: dict[str, Any] = json.loads(output)
         except ValueError:
             raise Refusal.UNUSABLE(
                 f"reading {name} takes more memory or time than the limits for uploads"
@@ -232,4 +225,5 @@ class Uploads:
         return about
 
     def _too_large(self) -> RefusalError:
-        return Refusal.TOO_LARGE(f"the upload is larger than {self.max_bytes / (1 << 20):g} MB")
+        """Return the error for an upload with too many bytes."""
+        return Refusal.TOO_LARGE(f"the upload is larger than {self.limits.upload / (1 << 20):g} MB")
