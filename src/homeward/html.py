@@ -1,6 +1,7 @@
 """HTML for notebooks: small, self-contained, and readable on a light and on a dark page.
 
-Colours and fonts are those of the notebook; only lines are drawn, in a grey that both pages show.
+Colours and fonts are those of the notebook. Only lines are drawn, in a grey that is visible on both
+pages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ def card(
     rows: Sequence[Sequence[str]] = (),
     marked: int | None = None,
 ) -> str:
-    """Return a frame with title, sentences and escaped table (titles first); `marked` is bold."""
+    """Return the HTML of a frame with a title, sentences and a table; all texts are escaped.
+
+    The first of the `rows` has the titles of the columns. `marked` is the index of the row below
+    them that is bold.
+    """
     parts = [f'<div style="font-weight:bold">{escape(title)}</div>']
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
     if rows:
@@ -32,7 +37,7 @@ def card(
 
 
 def _row(cells: Sequence[str], tag: str, weight: str) -> str:
-    """Return one row of a table."""
+    """Return the HTML of one row of a table, with cells of the given tag and font weight."""
     style = f"{CELL};font-weight:{weight}"
     if tag == "th":
         style += ";opacity:.7"

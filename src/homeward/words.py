@@ -1,7 +1,7 @@
-"""English sentences for the codes of ends and verdicts.
+"""English sentences for codes, such as those of ends and verdicts.
 
-Records, programs and the page compare codes: the values of `End` and `Verdict`. Only this module
-turns a code into English. It imports nothing from the package.
+Records, programs and the page compare codes, such as the values of `End` and `Verdict`. Only this
+module turns a code into English. It imports nothing from the package.
 """
 
 from __future__ import annotations
@@ -47,35 +47,35 @@ CHANGES = {
 """What to change so that an exploration goes further, by the value of `End`."""
 
 NO_DECISION = "The agent has not yet chosen what to do next.", ""
-"""Two texts, as of `ending`, while an agent that gives no plan is still running."""
+"""Result of `ending` for an agent without plans whose run has not ended."""
 
 AGENTS = {
-    "ours": "looks that gain much for their steps, with a way home over the whole run",
-    "paper": "the paper's Algorithm 1, with a way home in each plan",
+    "ours": "our explorer: high gain per step, with a proven way home over the whole run",
+    "paper": "the paper's Algorithm 1, with a proven way home in each plan",
     "naive": "Algorithm 1 on the mean model without correction, which proves nothing",
     "unsafe": "Algorithm 1 without a safety level",
     "best-rate": "our search without a safety level",
     "rmax": "R-max: visit every state",
     "mbie-eb": "MBIE-EB: a bonus of 1/√n after n observations of a state-action",
     "near-bayesian": "near-Bayesian: a bonus of 1/(1 + n) after n observations",
-    "nearest": "the nearest frontier, by likely moves",
+    "nearest": "the nearest frontier, along moves that are likely to work",
     "random": "random actions",
-    "certified-nearest": "the nearest new place with our way home",
-    "certified-rate": "the best rate with our way home, without looking ahead",
+    "certified-nearest": "the nearest new state with our proven way home",
+    "certified-rate": "the best gain per step with our proven way home, without looking ahead",
 }
-"""The agents by name."""
+"""Descriptions of the agents by name."""
 
 PROMISES = {"run": "for the run", "plan": "for each plan", "none": "no promise"}
 """What an agent's safety level holds for, by code."""
 
 UNPROVEN_ENDS = ("all_safe_seen", "budget", "infeasible", "too_little")
-"""Ends that may be due to what could not be proven."""
+"""Ends that a tighter proof of safety might have avoided."""
 
 SAMPLING = (
     "Not all that is safe can be proven here: with a confidence, sampled certificates estimate it "
     "in worlds drawn from the belief (in Python: Planner(..., sampled=Sampled()))."
 )
-"""What to change where a correction proves too little."""
+"""What to change if a correction proves too little."""
 
 VERDICTS = {
     "chosen": "chosen",
@@ -94,7 +94,7 @@ STAYS = {
     "worth_less": "surely stays here, and worth no more than the plan",
     "not_chosen": "surely stays here",
 }
-"""Words for some values of `Verdict` instead of those in `VERDICTS`, if the action surely stays."""
+"""Texts that replace those of `VERDICTS` for actions that surely stay in their state."""
 
 EVALUATORS = {
     "exact": "exactly, in every world of the belief",
@@ -108,41 +108,51 @@ EVALUATORS = {
 
 
 def verdict_of(code: str, leaves: float) -> str:
-    """Return why an action was taken or not; it leaves the state with probability `leaves`."""
+    """Return why an action was taken or not.
+
+    `leaves` is the probability that the action leaves its state.
+    """
     return STAYS.get(code, VERDICTS[code]) if leaves <= 0.0 else VERDICTS[code]
 
 
 def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:
-    """Return what is known of the way home over a whole run, and whether it is proven."""
-    said = (
+    """Return the sentence on the way home over a whole run, and whether it is proven.
+
+    `kept` is the lower bound on the probability of returning. If it is an estimate, it has a
+    `confidence`, and `worlds` were drawn for each step.
+    """
+    claim = (
         f"at any recall it can return with probability at least {math.floor(kept * 1e4) / 1e4:g}, "
         "over worlds drawn from the prior"
     )
     if evaluator == "sampled" and confidence is not None:
         return (
-            f"Estimated, not proven: {said} ({worlds:,} worlds drawn from the belief for each "
+            f"Estimated, not proven: {claim} ({worlds:,} worlds drawn from the belief for each "
             f"step; the doubt left by a confidence of {confidence:g} is counted as risk)."
         )
-    how = EVALUATORS[evaluator].format(correction="by the general")
-    return f"Proven: {said} ({how})."
+    method = EVALUATORS[evaluator].format(correction="by the general")
+    return f"Proven: {claim} ({method})."
 
 
 def lots_of(drawn: Sequence[tuple[int, float]]) -> str:
-    """Return which steps were taken at random, with their probabilities; "" without such steps."""
-    said = ", ".join(f"step {step} (probability {chance:.3g})" for step, chance in drawn)
-    return f"Taken at random instead of ending the run: {said}." if drawn else ""
+    """Return a sentence on the steps that were taken at random; "" if there are none.
+
+    `drawn` has the number and the probability of each such step.
+    """
+    steps = ", ".join(f"step {step} (probability {chance:.3g})" for step, chance in drawn)
+    return f"Taken at random instead of ending the run: {steps}." if drawn else ""
 
 
 class Remainder(NamedTuple):
     """What is left to explore when an exploration ends.
 
-    `budgets` has the name, the level δ and the probability that may still be risked, by home.
+    `budgets` has, for each home, its name, the level δ and the risk that may still be spent.
     """
 
     left: float = 0.0  # gain that is left anywhere in the world, in `unit`
     rate: float = 0.0  # largest gain per step without risk if it is below the floor; otherwise 0
     unit: str | None = None  # of the bonus, in the plural; None if the unit has no name
-    share: float = math.inf  # risk of going on / budget left, > 1; inf if no risk allows more
+    share: float = math.inf  # risk of going on / budget left, > 1; inf if going on is impossible
     budgets: tuple[tuple[str, float, float], ...] = ()
     unproven: bool = False  # whether sampled certificates could allow what can't be proven
 
@@ -171,25 +181,26 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
     why, change = sentence(ENDS[end]), CHANGES[end]
     if end == "steps":
         return f"The step limit of {steps:,} was reached.", change
-    said = []
-    budgets = rest.budgets if rest is not None and math.isfinite(rest.share) else ()
-    if rest is not None and len(budgets) == 1:
+    rest = Remainder() if rest is None else rest
+    details = []
+    budgets = rest.budgets if math.isfinite(rest.share) else ()
+    if len(budgets) == 1:
         ((_, level, left),) = budgets
         risk = rest.share * left
-        said.append(f"Going on would risk {risk:.3g}, but only {left:.3g} is left.")
+        details.append(f"Going on would risk {risk:.3g}, but only {left:.3g} is left.")
         lower = math.floor((level - (risk - left)) * 1e4) / 1e4
         change = f"δ = {lower:g} would allow it." if lower > 0.0 else "No δ above 0 would allow it."
-    elif rest is not None and budgets:
+    elif budgets:
         allowed = " and ".join(f"{left:.3g} for “{name}”" for name, _, left in budgets)
-        said.append(f"Going on would risk {rest.share:.3g} times what is left: {allowed}.")
-    if rest is not None and rest.rate > 0.0:
+        details.append(f"Going on would risk {rest.share:.3g} times what is left: {allowed}.")
+    if rest.rate > 0.0:
         rate = amount(rest.rate, rest.unit, 3)
-        said.append(f"The best option left gains {rate} per step.")
-    if rest is not None and rest.left > 0.0:
-        said.append(f"Left to explore: {amount(rest.left, rest.unit)}.")
-    if rest is not None and rest.unproven and end in UNPROVEN_ENDS:
+        details.append(f"The best option left gains {rate} per step.")
+    if rest.left > 0.0:
+        details.append(f"Left to explore: {amount(rest.left, rest.unit)}.")
+    if rest.unproven and end in UNPROVEN_ENDS:
         change = f"{change} {SAMPLING}"
-    return why, " ".join([*said, change])
+    return why, " ".join([*details, change])
 
 
 def amount(value: float, unit: str | None, digits: int = 6) -> str:
@@ -201,62 +212,65 @@ def amount(value: float, unit: str | None, digits: int = 6) -> str:
 
 
 def report_taken(answer: Mapping[str, Any]) -> str:
-    """Return how a mission understood a report, from the JSON of `Mission.observe`."""
-    status, step = answer["status"], f"step {answer['step']}"
+    """Return a sentence on what a report changed, from the JSON of `Mission.observe`."""
+    status, step = answer["status"], f"Step {answer['step']}"
     if status == "repeated":
-        return f"{sentence(step)[:-1]}: this report was recorded before; nothing changed."
+        return f"{step}: this report was recorded before; nothing changed."
     place = answer["position"]
     where = place if isinstance(place, str) else "row {}, column {}".format(*place)
     if status == "first_look":
         return f"First look from {where}."
     move = answer["move"] or f"action {answer['action']}"
     outcome = {True: f"{move} worked", False: f"{move} failed", None: f"{move} was taken"}
-    said = {
+    event = {
         "look": "a look",
         "moved": "the vehicle was moved",
         "own": f"{outcome[answer['worked']]}, by the user's own choice",
         "step": outcome[answer["worked"]],
     }[status]
     kept = "" if status != "moved" else f"; what is left of the promise is {answer['kept']:.6g}"
-    return f"{sentence(step)[:-1]}: {said}; the vehicle is at {where}{kept}."
+    return f"{step}: {event}; the vehicle is at {where}{kept}."
 
 
 def promise_left(promise: Mapping[str, Any]) -> str:
-    """Return what a mission still promises, from the JSON of its answers."""
+    """Return the sentence on what a mission still promises, from the JSON of its answers."""
     budgets = promise["budgets"]
     if not budgets:
         return "Promise: none, since the mission keeps no safety level."
-    said = []
+    promises = []
     for budget in budgets:
         kept, level = budget["kept"], budget["level"]
         if kept <= 0.0:
-            said.append("nothing is proven any more: follow the safest way home that is known")
+            promises.append("nothing is proven any more: follow the safest way home that is known")
         elif kept < level - 1e-9:
-            said.append(
+            promises.append(
                 f"the level {level:g} is not kept since the vehicle was moved; what is left is "
                 f"{math.floor(kept * 1e6) / 1e6:g}"
             )
         else:
-            said.append(
+            promises.append(
                 f"at any recall it can come home with probability at least {level:g}; "
                 f"{budget['left']:.3g} may still be risked"
             )
-    return f"Promise: {'; '.join(said)}."
+    return f"Promise: {'; '.join(promises)}."
 
 
 def run_title(name: str, kind: str, status: str, steps: int) -> str:
-    """Return a line on a run: its name, kind, status and length."""
-    return f"{name}: {kind} run, {status}, {steps:,} step{'' if steps == 1 else 's'}"
+    """Return a line on a run: its name, kind, status and number of steps."""
+    return f"{name}: {kind} run, {status}, {counted(steps, 'step')}"
 
 
 def run_facts(
     config: Mapping[str, Any], lowest: Sequence[float], *, has_level: bool
 ) -> list[list[str]]:
-    """Return a table on a run, column titles first: its main settings, and its `lowest` bounds."""
-    named = {"explorer": "explorer", "algorithm": "algorithm", "seed": "seed"}
+    """Return the titles and the values of a table on a run: main settings and lowest bounds.
+
+    `lowest` has the lowest recorded bound of each criterion.
+    """
+    titles = {"explorer": "explorer", "algorithm": "algorithm", "seed": "seed"}
     if has_level:
-        named["delta"] = "δ"
-    found = {head: f"{config[key]}" for key, head in named.items() if config.get(key) is not None}
+        titles["delta"] = "δ"
+    facts = {title: f"{config[k]}" for k, title in titles.items() if config.get(k) is not None}
     if lowest:
-        found["lowest bound"] = ", ".join(f"{math.floor(b * 1e6 + 1e-3) / 1e6:.6g}" for b in lowest)
-    return [list(found), list(found.values())]
+        facts["lowest bound"] = ", ".join(f"{math.floor(b * 1e6 + 1e-3) / 1e6:.6g}" for b in lowest)
+    return [list(facts), list(facts.values())]

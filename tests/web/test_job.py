@@ -72,7 +72,7 @@ def test_a_run_has_the_usual_priority_and_stands_back_when_it_takes_long(
         wait_for_steps(folder, process)
         assert niceness(process.pid) == niceness(os.getpid())
         process.kill()
-    script = "import homeward.web.job as job; job.POLITE_SECONDS = 0.0; job.main()"
+    script = "import homeward.web.job as job; job.FULL_PRIORITY_SECONDS = 0.0; job.main()"
     words = [sys.executable, "-c", script]
     with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as patient:
         assert patient.stdin is not None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homeward.errors import InvalidInputError
 from homeward.web.listing import MAX_ROWS, Selection, paired
-from homeward.web.refusals import RefusalError
 
 
 def run(name: str, **more: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_runs_are_chosen_by_name_kind_outcome_and_date() -> None:
     ],
 )
 def test_another_selection_is_refused(query: dict[str, str]) -> None:
-    with pytest.raises(RefusalError):
+    with pytest.raises(InvalidInputError):
         Selection.of(query)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from homeward.errors import InvalidFileError
-from homeward.web.refusals import MAX_SENTENCE_LENGTH, Refusal, last_words, told
+from homeward.web.refusals import MAX_SENTENCE_LENGTH, Refusal, last_line, told
 
 
 def test_every_refusal_has_a_status() -> None:
@@ -27,8 +27,8 @@ def test_what_is_told_is_not_without_end() -> None:
     assert len(told("x" * 10_000)) == MAX_SENTENCE_LENGTH
 
 
-def test_the_last_words_of_a_report_are_its_message() -> None:
+def test_the_last_line_of_a_report_is_its_message() -> None:
     report = 'Traceback (most recent call last):\n  File "secret.py", line 3\n'
     ours = report + "homeward.errors.InfeasibleError: no one action keeps it\n"
-    assert last_words(ours) == "no one action keeps it"
-    assert last_words(report + "RuntimeError: thunder\n") == "RuntimeError: thunder"
+    assert last_line(ours) == "no one action keeps it"
+    assert last_line(report + "RuntimeError: thunder\n") == "RuntimeError: thunder"

@@ -119,7 +119,7 @@ def test_a_frame_of_maps_says_which_step_it_is_of(runs: Path) -> None:
 @pytest.mark.parametrize("step", [-1, 61])
 def test_what_was_not_recorded_is_not_found(runs: Path, step: int) -> None:
     with pytest.raises(HomewardError) as error:
-        ViewingService(runs).do_why("rover", step)
+        ViewingService(runs).answer("why", ("rover", step))
     assert refusal_of(error.value, runs)[0] is Refusal.NOT_FOUND
 
 

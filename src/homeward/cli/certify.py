@@ -136,10 +136,8 @@ def _print_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
     run = recorded.run
     assert run is not None
     if as_json:
-        facts = {"plan": str(what), "step": recorded.record.step, "run": run.as_dict()}
-        facts |= {"homes": [home.as_dict() for home in recorded.homes]}
-        facts |= {"refuted": recorded.refuted, "reasons": list(recorded.reasons)}
-        say_json({**facts, "notes": list(recorded.notes)})
+        facts = {"plan": str(what), "step": recorded.record.step, **recorded.facts()}
+        say_json({**facts, "refuted": recorded.refuted, "reasons": list(recorded.reasons)})
         return
     claimed = f"the run claims a lower bound of {floored(run.kept)}; required is {run.level:g}"
     say(f"{what}: {claimed if run.level > 0.0 else 'the run has no safety level'}")

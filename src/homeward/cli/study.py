@@ -15,7 +15,8 @@ from homeward.cli.options import Json, Scheduler, Table, Workers, find_modules_h
 from homeward.cli.show import say, say_json, track
 
 if TYPE_CHECKING:
-    from homeward.studies import Study, StudyFile
+    from homeward.studies import Study, TaskOutcome
+    from homeward.studies import Table as StudyTable
 
 app = typer.Typer(
     help="Run studies of many tasks.\n\nA study that was killed or stopped can be resumed."
@@ -48,21 +49,16 @@ def run_study(
 
     Example: homeward study run levels.toml --out levels.sqlite --table levels.csv
     """
-    from homeward.studies import StudyFile, check_table, read_study, table_of, write_table
+    from homeward.studies import read_study
 
     find_modules_here()
-    if table is not None:
-        check_table(table)
     study = read_study(definition)
-    with StudyFile.open(out, study) as study_file:
-        _do_all(study_file, workers, scheduler, as_json=as_json)
-        failed: list[dict[str, Any]] = []
-        for outcome in study_file.failures():
-            cell, seed = study.task_at(outcome.position)
-            failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
-        done = study_file.done
-        if table is not None:
-            write_table(table_of(study_file), table)
+    results, failures = _run(out, study, table, workers, scheduler, as_json=as_json)
+    done = len(results.rows)
+    failed: list[dict[str, Any]] = []
+    for outcome in failures:
+        cell, seed = study.task_at(outcome.position)
+        failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
     if as_json:
         files = {"study": study.name, "file": str(out), "table": table and str(table)}
         say_json({**files, "tasks": study.tasks, "done": done, "failed": failed})
@@ -109,36 +105,44 @@ def complete_study(
 
     Write them to the file `table` too, unless it is None. Exit with code 1 if a task failed.
     """
-    from homeward.studies import StudyFile, check_table, table_of, write_table
-
-    if table is not None:
-        check_table(table)
-    with StudyFile.open(file, study) as study_file:
-        _do_all(study_file, workers, scheduler, as_json=as_json)
-        results, failed = table_of(study_file), study_file.failures()
-    if table is not None:
-        write_table(results, table)
+    results, failed = _run(file, study, table, workers, scheduler, as_json=as_json)
     if failed:
         typer.echo(f"{len(failed)} tasks failed; first error: {failed[0].error}", err=True)
         raise typer.Exit(1)
     return [dict(zip(results.columns, row, strict=True)) for row in results.rows]
 
 
-def _do_all(
-    study_file: StudyFile, workers: int | None, scheduler: str | None, *, as_json: bool
-) -> None:
-    """Run the unfinished tasks with a progress bar; after Ctrl-C, exit with code 130."""
-    from homeward.studies import conduct
+def _run(
+    file: Path,
+    study: Study,
+    table: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    as_json: bool,
+) -> tuple[StudyTable, list[TaskOutcome]]:
+    """Run the unfinished tasks with a progress bar; return the results and the failed tasks.
 
-    study, before = study_file.study, study_file.done
-    label = study.name if not before else f"{study.name}, {before} already finished"
-    try:
-        with closing(conduct(study_file, workers=workers, scheduler=scheduler)) as outcomes:
-            for _ in track(outcomes, label, quiet=as_json, total=study.tasks - before):
-                pass
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            f"stopped: {study_file.done} of {study.tasks} tasks are finished and saved in "
-            f"{study_file.path}; run the same command again to resume\n"
-        )
-        raise typer.Exit(STOPPED) from None
+    Write the results to the file `table`, unless it is None. After Ctrl-C, exit with code 130.
+    """
+    from homeward.studies import StudyFile, check_table, conduct, table_of, write_table
+
+    if table is not None:
+        check_table(table)
+    with StudyFile.open(file, study) as study_file:
+        before = study_file.done
+        label = study.name if not before else f"{study.name}, {before} already finished"
+        try:
+            with closing(conduct(study_file, workers=workers, scheduler=scheduler)) as outcomes:
+                for _ in track(outcomes, label, quiet=as_json, total=study.tasks - before):
+                    pass
+        except KeyboardInterrupt:
+            sys.stderr.write(
+                f"stopped: {study_file.done} of {study.tasks} tasks are finished and saved in "
+                f"{file}; run the same command again to resume\n"
+            )
+            raise typer.Exit(STOPPED) from None
+        results, failures = table_of(study_file), study_file.failures()
+    if table is not None:
+        write_table(results, table)
+    return results, failures

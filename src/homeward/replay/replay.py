@@ -25,7 +25,7 @@ from homeward.errors import HomewardError, InvalidInputError
 from homeward.planning.guide import Decision
 from homeward.planning.plan import Plan
 from homeward.replay.ghosts import ghosts_of
-from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
+from homeward.replay.history import Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons, stopped
@@ -53,9 +53,8 @@ class InterruptedReplayError(HomewardError):
 class Replay:
     """A run to inspect by `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
 
-    def __init__(self, directory: Path | str, max_bytes: int = MAX_BELIEF_BYTES) -> None:
+    def __init__(self, directory: Path | str) -> None:
         self.run = Run.open(directory)
-        self.max_bytes = max_bytes
         self.log = LogReader(Path(directory) / STEPS)
         self.log.read_on()
         self.interrupted: Callable[[], bool] = lambda: False  # whether to interrupt planning
@@ -95,8 +94,7 @@ class Replay:
     @cached_property
     def history(self) -> History:
         """The beliefs of the run."""
-        types = self.kind.observations
-        return History(self.setup, self.scene, self.log, types, self.max_bytes)
+        return History(self.setup, self.scene, self.log, self.kind.observations)
 
     @cached_property
     def decisions(self) -> Decisions | None:

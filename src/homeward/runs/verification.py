@@ -51,6 +51,12 @@ class RecordedPlan:
     homes: tuple[HomeVerdict, ...] = ()  # one per home
     notes: tuple[str, ...] = ()
 
+    def facts(self) -> dict[str, Any]:
+        """Return the verdicts on a run whose level holds for the whole run, as JSON values."""
+        run = None if self.run is None else self.run.as_dict()
+        homes = [home.as_dict() for home in self.homes]
+        return {"run": run, "homes": homes, "notes": list(self.notes)}
+
     @property
     def refuted(self) -> bool:
         """Whether a claim of the run is refuted."""

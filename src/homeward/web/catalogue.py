@@ -1,6 +1,7 @@
 """The runs in a folder: the path and the summary of each run by its name.
 
-Each character of a name from a client is checked. A path that contains a link raises.
+Names come from clients, so they may contain only the characters of `NAME`. A run whose path
+contains a link is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from homeward.runs.lock import is_held
 from homeward.runs.log import LogFollower
 from homeward.runs.manifest import MISSION_FORMAT, Manifest
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
-from homeward.web.refusals import Refusal, RefusalError, last_words, told
+from homeward.web.refusals import Refusal, RefusalError, last_line, told
 from homeward.web.uploads import name_of
 from homeward.words import why_ended
 
@@ -44,7 +45,7 @@ State = Literal["queued", "going", "paused", "cancelled", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """The state of a run in the queue of the server; "going" means running."""
+    """The state of a run in the queue of the server; the state "going" means running."""
 
     state: State
     place: int | None = None  # position in the queue, from 1
@@ -91,7 +92,7 @@ class Catalogue:
         self.root = root.resolve()
         self._counters: dict[str, LogFollower] = {}
         self._turn = threading.Lock()  # several threads use the counters
-        self._summaries: dict[str, tuple[Any, dict[str, Any]]] = {}  # by name, with their seals
+        self._summaries: dict[str, tuple[Any, dict[str, Any]]] = {}  # by name: fingerprint, summary
 
     def find(self, name: Any) -> Path:
         """Return the folder of a run; raise if it does not exist or contains links."""
@@ -115,7 +116,7 @@ class Catalogue:
 
     def names(self) -> list[str]:
         """Return the names of all runs, sorted."""
-        found = []
+        names = []
         try:
             entries = sorted(os.listdir(self.root))
         except OSError:
@@ -123,16 +124,16 @@ class Catalogue:
         for name in entries:
             with suppress(RefusalError):
                 self._folder(name)
-                found.append(name)
+                names.append(name)
         with self._turn:
-            for gone in self._counters.keys() - set(found):
-                del self._counters[gone]
-            for gone in self._summaries.keys() - set(found):
-                self._summaries.pop(gone, None)
-        return found
+            for deleted in self._counters.keys() - set(names):
+                del self._counters[deleted]
+            for deleted in self._summaries.keys() - set(names):
+                self._summaries.pop(deleted, None)
+        return names
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
-        """Return `stem` with the lowest number that makes a free name with every suffix."""
+        """Return "stem-1", "stem-2" or so on: the first name that is free with every suffix."""
         for number in count(1):
             names = [f"{stem}-{number}{suffix}" for suffix in suffixes]
             if not any(n in taken or os.path.lexists(self.root / n) for n in names):
@@ -140,7 +141,7 @@ class Catalogue:
         return f"{stem}-{number}"
 
     def count(self, name: str) -> tuple[int, str | None]:
-        """Return the number of recorded steps, and the damage of the next line or None."""
+        """Return the number of valid lines of the log, and the text of its damage or None."""
         path = self.root / name / STEPS
         with self._turn:
             counter = self._counters.setdefault(name, LogFollower(path, open_plain))
@@ -154,13 +155,12 @@ class Catalogue:
             return len(counter), counter.damage
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
-        """Return a value that changes when the manifest or the lock does; None if deleted."""
+        """Return a value that changes with the manifest or the lock; None if the run is deleted."""
         try:
-            found = os.lstat(self.root / name / MANIFEST)
+            manifest = os.lstat(self.root / name / MANIFEST)
         except OSError:
             return None
-        held = is_held(self.root / name / LOCK)
-        return found.st_ino, found.st_mtime_ns, held
+        return manifest.st_ino, manifest.st_mtime_ns, is_held(self.root / name / LOCK)
 
     def stamps(self) -> list[tuple[str, Any]]:
         """Return pairs of name and stamp of all runs."""
@@ -175,33 +175,33 @@ class Catalogue:
         known = self._summaries.get(name)
         if known is not None and known[0] == files:
             return dict(known[1])
-        found = self._checked_summary(name, queue_state)
-        if found["status"] not in ("running", "queued") and self._fingerprint(name) == files[0]:
-            self._summaries[name] = files, found
-        return dict(found)
+        summary = self._checked_summary(name, queue_state)
+        if summary["status"] not in ("running", "queued") and self._fingerprint(name) == files[0]:
+            self._summaries[name] = files, summary
+        return dict(summary)
 
     def _fingerprint(self, name: str) -> tuple[Any, ...]:
-        """Return a value that changes if the files change from which a summary is made."""
+        """Return a value that changes with the files from which a summary is made."""
         folder = os.path.join(self.root, name if NAME.fullmatch(str(name)) else "")
-        seen: list[Any] = [is_held(self.root / name / LOCK), self._other(name)]
+        values: list[Any] = [is_held(self.root / name / LOCK), self._other(name)]
         for part in ("", CONFIG, MANIFEST, STEPS):
             try:
-                found = os.lstat(os.path.join(folder, part))
-                seen.append((found.st_ino, found.st_size, found.st_mtime_ns))
+                file = os.lstat(os.path.join(folder, part))
+                values.append((file.st_ino, file.st_size, file.st_mtime_ns))
             except OSError:
-                seen.append(None)
-        return tuple(seen)
+                values.append(None)
+        return tuple(values)
 
     def _checked_summary(self, name: str, queue_state: QueueState | None) -> dict[str, Any]:
-        """Return the summary of a run, whatever its files contain."""
+        """Return the summary of a run; its status is "damaged" if its files have another format."""
         try:
-            found = self._summary(name, queue_state)
-            json.dumps(found, allow_nan=False)
+            summary = self._summary(name, queue_state)
+            json.dumps(summary, allow_nan=False)
         except BAD_FORMAT:  # the files are JSON, but not in our format
-            found = _unread(name, "damaged", f"{CONFIG}: has an unexpected format")
-        if found["status"] == "damaged":
+            summary = _unread(name, "damaged", f"{CONFIG}: has an unexpected format")
+        if summary["status"] == "damaged":
             self.find(name)  # raises if the run was deleted in the meantime
-        return found
+        return summary
 
     def _summary(self, name: str, queue_state: QueueState | None) -> dict[str, Any]:
         """Return the summary of a run whose files have our format.
@@ -218,15 +218,15 @@ class Catalogue:
             if newer is not None:
                 return _unread(name, "newer", newer)
             return _unread(name, "damaged", told(error, folder, self.root))
-        found, end = status_of(status, queue_state), manifest.end
-        reason = None if manifest.error is None else last_words(manifest.error, folder, self.root)
-        if found == "failed" and queue_state is not None and queue_state.error is not None:
+        shown, end = status_of(status, queue_state), manifest.end
+        reason = None if manifest.error is None else last_line(manifest.error, folder, self.root)
+        if shown == "failed" and queue_state is not None and queue_state.error is not None:
             reason = queue_state.error
         steps, fault = self.count(name)
-        if found not in ("running", "queued"):
+        if shown not in ("running", "queued"):
             damage = _damage(run, manifest, steps, fault)
             if damage is not None:
-                found, end, reason = "damaged", None, damage
+                shown, end, reason = "damaged", None, damage
         explorer = config.get("agent") or config.get("explorer")
         return {
             "id": name,
@@ -235,26 +235,26 @@ class Catalogue:
             "explorer": explorer,
             "delta": config.get("delta") if explorer in (None, "safe", "naive") else None,
             "seed": manifest.seed,
-            "status": found,
+            "status": shown,
             "place": None if queue_state is None else queue_state.place,
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
-            **outcome_of(folder, kind, found),
+            **outcome_of(folder, kind, shown),
             "why": None if end is None else why_ended(end, manifest.steps),
             "error": reason,
             "created": manifest.created,
             "updated": manifest.updated,
             "shape": shape_of(folder, kind, config),
-            "live": found in ("running", "queued"),
+            "live": shown in ("running", "queued"),
             "pair": self.pair(name),
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Return configuration and planning time, which the summary does not have."""
+        """Return the configuration of a run and the planning time of its last timed session."""
         run = Run.open(self.find(name))
-        timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
-        last = timed[-1] if timed else None
+        times = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
+        last = times[-1] if times else None
         return {"config": name_of(run.config, self.root), "plan_ms": last}
 
     def pair(self, name: str) -> str | None:
@@ -275,7 +275,7 @@ class Catalogue:
 
 
 def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
-    """Return the status of a run; the state in the queue overrides the manifest."""
+    """Return the status to show; a state in the queue overrides the status of a stopped run."""
     stopped = status in (RunStatus.INTERRUPTED, RunStatus.FAILED)
     if queue_state is None or not (stopped or queue_state.state in ("queued", "going")):
         return str(status)
@@ -283,28 +283,25 @@ def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
 
 
 def outcome_of(folder: Path, kind: str, status: str) -> dict[str, Any]:
-    """Return what became of the explorer of a finished run, as keys of its summary."""
-    unknown: dict[str, Any] = dict.fromkeys(("outcome", "trapped", "seen"))
-    if status != "finished" or kind not in kind_names():
-        return unknown
-    find = find_kind(kind).outcome
-    found = {} if find is None else find(folder)
-    if not found:
-        return unknown
-    outcome = "trapped" if found["stranded"] else "able_to_return"
-    return {"outcome": outcome, "trapped": found["trapped_at"], "seen": found["seen"]}
+    """Return the keys `outcome`, `trapped` and `seen` of a summary; None if they are unknown."""
+    find = find_kind(kind).outcome if status == "finished" and kind in kind_names() else None
+    facts = {} if find is None else find(folder)
+    if not facts:
+        return dict.fromkeys(("outcome", "trapped", "seen"))
+    outcome = "trapped" if facts["stranded"] else "able_to_return"
+    return {"outcome": outcome, "trapped": facts["trapped_at"], "seen": facts["seen"]}
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
-    """Return rows and columns; None if they take long to compute."""
+    """Return the rows and columns of a run's map; None if they take long to compute."""
     if kind not in kind_names():
         return None
     find = find_kind(kind).shape
     try:
-        found = field_shape(folder / FIELDS, "height") or (None if find is None else find(config))
+        shape = field_shape(folder / FIELDS, "height") or (None if find is None else find(config))
     except (InvalidFileError, KeyError, TypeError, ValueError):
         return None
-    return None if found is None else list(found)
+    return None if shape is None else list(shape)
 
 
 def _damage(run: Run, manifest: Manifest, steps: int, damage: str | None) -> str | None:
@@ -337,5 +334,5 @@ def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
     empty = dict.fromkeys(("kind", "explorer", "delta", "seed", "place", "limit", "shape", "pair"))
     empty |= dict.fromkeys(("end", "outcome", "trapped", "seen", "why", "created", "updated"))
-    found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
-    return {**empty, **found}
+    known = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
+    return {**empty, **known}

@@ -1,6 +1,6 @@
-"""HTTP connections that close when idle or when the client does not read.
+"""HTTP connections that close if they are idle or if the client does not read.
 
-So the server stays within its limits of connections and memory.
+This limits the number of connections and the memory of the server.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-CHECK_SECONDS = 10.0  # between two checks; a connection without a request is closed
-SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10  # a client must read so many bytes in so many seconds
+CHECK_SECONDS = 10.0  # time between two checks; a connection without a new request is closed
+SEND_SECONDS, MIN_SENT_BYTES = 20.0, 64 << 10  # a client must read this many bytes in this time
 
 
 class IdleTimeout(H11Protocol):
     """A connection that closes if it is idle between two checks, or if its client reads slowly."""
 
     _last: Any = None  # the latest request, as of the last check
-    _stalled: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None  # the scheduled check that the client reads
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Schedule the first check."""
@@ -28,6 +28,7 @@ class IdleTimeout(H11Protocol):
         self.loop.call_later(CHECK_SECONDS, self._check)
 
     def _check(self) -> None:
+        """Close the connection if there was no new request since the last check."""
         if self.transport.is_closing():
             return
         idle = self.cycle is None or self.cycle.response_complete
@@ -49,10 +50,12 @@ class IdleTimeout(H11Protocol):
             self._stalled.cancel()
 
     def _watch(self) -> None:
+        """Schedule the check that the client reads."""
         waiting = self.transport.get_write_buffer_size()
         self._stalled = self.loop.call_later(SEND_SECONDS, self._check_reader, waiting)
 
     def _check_reader(self, before: int) -> None:
+        """Abort the connection if the client read too little; `before` bytes were waiting."""
         if self.transport.get_write_buffer_size() > before - MIN_SENT_BYTES:
             self.transport.abort()
         else:

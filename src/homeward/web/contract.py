@@ -1,7 +1,7 @@
-"""Models of the interface under ``/api/v1``: what requests send and what answers contain.
+"""Models of the interface under ``/api/v1``: the bodies of requests and of responses.
 
 They define the OpenAPI document (`openapi`), from which the page's types are generated. Tests check
-real answers against them. Values are codes and numbers; the client makes the sentences.
+real responses against them. Values are codes and numbers; the client makes the sentences.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ class Sort(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of the explorer in the true world."""
+    """Whether a way home exists in the true world at the end of a run."""
 
-    TRAPPED = "trapped"  # no way home exists in the true world
+    TRAPPED = "trapped"  # no way home exists
     ABLE = "able_to_return"
 
 
 class Answer(BaseModel):
-    """Base of all answers: every key is present, and every key is declared."""
+    """Base of all models: every key is declared, and a response has all keys."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 class Refused(Answer):
-    """A refused request. `error` is a line for people and logs; programs compare `code`."""
+    """The response to a refused request. `error` is a sentence; programs compare `code`."""
 
     code: Refusal
     error: str
@@ -111,10 +111,10 @@ class Summary(Answer):
 
 
 class RunList(Answer):
-    """One page of the list of runs; the runs of a pair are one row and stand side by side."""
+    """One page of the list of runs; the two runs of a pair count as one row."""
 
     runs: list[Summary]
-    total: Annotated[int, Field(description="Rows of the whole selection.")]
+    total: Annotated[int, Field(description="Number of rows of the whole selection.")]
     offset: int
     limit: int
 
@@ -141,7 +141,7 @@ class Layer(Answer):
     unit: str | None
     scale: Literal["sequential", "categorical", "probability"]
     costs: Annotated[
-        Literal["belief", "plan"], Field(description="Computed as fast as a belief, or a plan.")
+        Literal["belief", "plan"], Field(description="Time to compute: as a belief, or a plan.")
     ]
     categories: list[Category] | None = None
 
@@ -193,12 +193,12 @@ class TimelineEvent(Answer):
 
 
 class Timeline(Answer):
-    """What happened when."""
+    """The events of a run, in order of steps."""
 
     events: list[TimelineEvent]
     trapped: int | None
     complete: Annotated[
-        bool, Field(description="False if temptations are missing: the run goes on, or ask again.")
+        bool, Field(description="False if refusals may be missing: the run goes on, or ask again.")
     ]
 
 
@@ -236,7 +236,7 @@ class WhyAction(Action):
     safety: list[float]
     way_home: Annotated[
         float | None,
-        Field(description="Way home from where it leads, if no criterion of the run asks for one."),
+        Field(description="Bound on the way home after it, if no criterion of the run has a home."),
     ]
     weight: float
     verdict: Verdict
@@ -259,7 +259,7 @@ class Proposal(Answer):
 
 
 class Recorded(Answer):
-    """What was recorded of the decision."""
+    """The recorded action and bounds of a decision."""
 
     action: int
     bounds: list[float]
@@ -317,7 +317,7 @@ class Ghosts(Answer):
     path: Annotated[list[int], Field(description="Cells of the way; empty if no way is proven.")]
     lost: Annotated[
         list[int | None],
-        Field(description="By world: the place on the path whose next move fails, or null."),
+        Field(description="By world: index in the path of the cell whose move fails, or null."),
     ]
 
 
@@ -355,7 +355,7 @@ class GraphWorld(Answer):
 
 
 class PolicyRow(Answer):
-    """The safety of one policy: on the mean model, exactly, and its bound."""
+    """The safety of one policy: of the naive definition, exact, and the lower bound."""
 
     label: str
     naive: float | None
@@ -404,7 +404,7 @@ class UploadedArea(Answer):
 
 
 class NewRun(Answer):
-    """What a new run is made of."""
+    """A new run to create."""
 
     kind: str
     name: str | None = None
@@ -416,12 +416,12 @@ class Report(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    id: Annotated[str | None, Field(description="Sent again, a report counts once.")] = None
+    id: Annotated[str | None, Field(description="A second report with this id is ignored.")] = None
     time: Annotated[str | None, Field(description="ISO 8601 with a time zone.")] = None
     position: Annotated[Any, Field(description="[row, column], or {x, y} on the map.")] = None
     tried: Annotated[str | int | None, Field(description="The move that was tried.")] = None
-    moved: Annotated[bool, Field(description="It came there by other means.")] = False
-    used: Annotated[list[float] | None, Field(description="Of each limit, if moved.")] = None
+    moved: Annotated[bool, Field(description="The vehicle came there by other means.")] = False
+    used: Annotated[list[float] | None, Field(description="If moved: used of each limit.")] = None
 
 
 class Again(Answer):
@@ -450,7 +450,7 @@ class Files(Answer):
 
 
 class Certificate(Answer):
-    """The verdict on what a run claims."""
+    """The verdict on the bounds that a run claims."""
 
     run: str
     step: int
@@ -459,7 +459,7 @@ class Certificate(Answer):
 
 
 class StepsEvent(Answer):
-    """Event `steps`: steps were recorded."""
+    """Event `steps`: the steps after `from`, up to `to`, were recorded."""
 
     id: str
     from_: Annotated[int, Field(alias="from")]
@@ -474,7 +474,7 @@ class GoneEvent(Answer):
 
 
 class RunsEvent(Answer):
-    """Event `runs`: runs that are new or changed, and runs that were deleted."""
+    """Event `runs`: runs that are new or changed, and runs that were deleted (`gone`)."""
 
     count: int
     changed: list[str]

@@ -16,8 +16,8 @@ from homeward.web.refusals import Refusal
 from homeward.web.transport import DOWNLOADS
 from homeward.web.uploads import name_of
 
-INTERNAL = ("config.json", "manifest.json")
-EPISODES = 2000  # worlds in which a plan of the paper's algorithm is sampled
+INTERNAL = ("config.json", "manifest.json")  # files that are not offered
+EPISODES = 2000  # number of worlds in which a plan of the paper's algorithm is sampled
 
 
 def files_of(folder: Path) -> list[dict[str, Any]]:
@@ -45,10 +45,10 @@ def way_home_file(kind: Kind, folder: Path, step: int, suffix: str) -> bytes:
 
 
 def certificate_of(folder: Path) -> dict[str, Any]:
-    """Return the verdict on what a run claims, as JSON values.
+    """Return the verdict on the bounds that a run claims, as JSON values.
 
-    Entry ``record`` says of which files: the configuration, digests, the version and the time. The
-    digest of the steps is None if more were recorded meanwhile.
+    The entry ``record`` identifies the checked run: its configuration, the digests of its files,
+    the version of Homeward and the time. The digest of the steps is None if the log grew meanwhile.
     """
     from homeward.certificates import certificate
 
@@ -59,10 +59,7 @@ def certificate_of(folder: Path) -> dict[str, Any]:
         found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
         refuted, details = found.refuted, found.as_dict()
     else:
-        told = None if recorded.run is None else recorded.run.as_dict()
-        homes = [home.as_dict() for home in recorded.homes]
-        refuted = recorded.refuted
-        details = {"run": told, "homes": homes, "notes": list(recorded.notes)}
+        refuted, details = recorded.refuted, recorded.facts()
     details["record"] = {
         "config": name_of(run.config, folder.parent),
         "config_sha256": run.manifest.config_sha256,

@@ -29,7 +29,7 @@ STORIES = {
     ),
 }
 LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
-"""Safety level of each story."""
+"""Safety level of each counterexample, by title."""
 
 DISCOUNT = 0.99
 
@@ -44,7 +44,7 @@ def examples() -> dict[str, Any]:
 
 
 def counterexample(story: Story) -> dict[str, Any]:
-    """Return a story as JSON: its worlds as graphs, and the safety of each policy by definition."""
+    """Return a counterexample as JSON values: its worlds as graphs, and its policies' safety."""
     names = tuple(story.belief.worlds[0].state_names or ())
     rows = [row for row in compare([DISCOUNT]) if row.story == story.title]
     return {

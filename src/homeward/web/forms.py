@@ -1,4 +1,4 @@
-"""Checks of new runs that the page starts: allowed keys, and limits of their values."""
+"""Checks of the configurations of new runs that a client sends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config, list[str]]:
-    """Return the page's configuration, checked, with uploads as paths, and the uploads' keys."""
+    """Return the checked configuration of a client's values, and the keys that are uploads.
+
+    Uploads become paths below `root`.
+    """
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:
@@ -53,16 +56,16 @@ def completed(kind: str, config: Mapping[str, Any], root: Path) -> tuple[Config,
             continue
         values[name] = path_of(given, name, known, root)
         uploaded.append(name)
-        of_it = form.of_the_file.get(name, ())
-        values = {key: value for key, value in values.items() if key not in of_it}
-    found: Config = checked(model, values, f"the configuration of a {kind} run")
+        in_file = form.of_the_file.get(name, ())
+        values = {key: value for key, value in values.items() if key not in in_file}
+    complete: Config = checked(model, values, f"the configuration of a {kind} run")
     if form.check is not None:
-        form.check(found)
-    return found, uploaded
+        form.check(complete)
+    return complete, uploaded
 
 
 def preview(query: Mapping[str, Any], root: Path) -> bytes:
-    """Return the frame with the preview of a configuration, of the first kind that has one."""
+    """Return a frame with the preview of a configuration of the first kind that has previews."""
     kind, form = next((kind, f) for kind, f in all_forms().items() if f.preview is not None)
     assert form.preview is not None
     for name in query:
@@ -78,7 +81,7 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
 
 def schemas() -> dict[str, Any]:
     """Return a JSON Schema per kind, with only the keys that the page may set."""
-    found = {}
+    schemas_by_kind = {}
     for kind, form in all_forms().items():
         model = find_kind(kind).config
         schema = model.model_json_schema()
@@ -89,10 +92,10 @@ def schemas() -> dict[str, Any]:
         for name, about in schema["properties"].items():
             options = about.get("anyOf", ())
             if options and (name in lists or isinstance(about.get("default"), float)):
-                # a text would name a file
+                # A text would be the name of a file.
                 about["anyOf"] = [one for one in options if one.get("type") != "string"]
-        found[kind] = schema
-    return found
+        schemas_by_kind[kind] = schema
+    return schemas_by_kind
 
 
 def _lists(model: type[Config]) -> set[str]:

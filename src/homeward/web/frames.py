@@ -1,4 +1,4 @@
-"""Frames: named arrays in one binary message, and differences of maps to send in one.
+"""Frames: named arrays in one binary message, and the differences of two maps.
 
 A frame has 4 bytes ``HWF1``; a uint32 n; n bytes of JSON ``{arrays: [{name, dtype, shape, offset,
 min, max}], step, total}``; zeros up to a multiple of 8; then the bytes of each array, little-endian
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 MAGIC = b"HWF1"
 TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}
-SPARSE_SHARE = 0.25  # share of changed cells up to which a difference is smaller than the layer
+SPARSE_SHARE = 0.25  # maximum share of changed cells for which only these cells are sent
 CELLS = ".cells"  # suffix of the array with the indices of the changed cells of a layer
 
 
 def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: Any) -> bytes:
-    """Return the frame of arrays by name; its JSON has `step`, `total` and `more`."""
+    """Return a frame of named arrays; its JSON also has `step`, `total` and the values `more`."""
     about, parts, offset = [], [], 0
     for name, array in arrays.items():
         dtype = np.dtype("u1" if array.dtype == np.uint8 else TYPES[array.dtype.kind])
@@ -44,11 +44,12 @@ def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: A
 def differences(
     before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
-    """Return what changed in each layer [R, C], or the layer itself if much changed.
+    """Return the changed cells of each layer [R, C], or the whole layer if many cells changed.
 
-    A changed layer has the indices of its changed cells, ``name.cells`` [n], and their values [n].
+    The changed cells of a layer are two arrays: their indices, ``name.cells`` [n], and their new
+    values, ``name`` [n].
     """
-    found: dict[str, NDArray[Any]] = {}
+    sent: dict[str, NDArray[Any]] = {}
     for name, layer in after.items():
         old, new = before[name].ravel(), layer.ravel()
         changed = old != new
@@ -56,7 +57,7 @@ def differences(
             changed &= ~(np.isnan(old) & np.isnan(new))
         cells = np.flatnonzero(changed)
         if cells.size > SPARSE_SHARE * new.size:
-            found[name] = layer
+            sent[name] = layer
         else:
-            found[name + CELLS], found[name] = cells.astype(np.int32), new[cells]
-    return found
+            sent[name + CELLS], sent[name] = cells.astype(np.int32), new[cells]
+    return sent

@@ -4,13 +4,14 @@
   a tunnel.
 - A request that changes something must come from our own page. Its `Origin`, if present, must be
   ours, and it must have the header ``X-Homeward``, which a page of another origin can't send. A
-  page of another site may not start computations either, although it could not read the answer.
-- The interface needs the token of the server, also on loopback, which other users of the machine
-  reach. A program sends the token. The page is opened once with the token in its address, and gets
-  a key in exchange: a keyed hash of the host and port that the browser sees. The key is not in a
-  cookie, since browsers send cookies to servers on all ports of a host. The page stores it where
-  only pages of its own host and port can read it, and sends it as a header, or as ``key`` in an
-  address that an image, a download or a stream needs. The files of the page are not secret.
+  page of another site can't read responses either, and may not even start computations.
+- A request to the interface needs the token of the server, also on loopback, since other users of
+  the machine can reach it. A program sends the token. The page is opened once with the token in its
+  address, and gets a key in exchange: a keyed hash of the host and port that the browser sees. The
+  key is not in a cookie, since browsers send cookies to servers on all ports of a host. The page
+  stores the key where only pages of its own host and port can read it. It sends the key as a
+  header, or as the parameter ``key`` in addresses of images, downloads and streams. The files of
+  the page are not secret.
 
 Every response has a content security policy: nothing from other origins, no inline scripts.
 """
@@ -71,7 +72,7 @@ class Guard:
             self.hosts.add(socket.gethostname().lower())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on and add the headers to its response."""
+        """Refuse a request, or pass it on to the application; add headers to the response."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -85,17 +86,17 @@ class Guard:
             await send(message)
 
         refused, path = self.refusal(scope), str(scope["path"])
-        opens = path == "/" and scope["method"] in READS
-        is_of_the_page = path == "/" or path.startswith("/static/")
+        opens_page = path == "/" and scope["method"] in READS
+        is_page_file = path == "/" or path.startswith("/static/")
         if refused is not None:  # close the connection instead of reading the rest of the body
             response: Response = refusal_response(*refused, Connection="close")
-        elif self.token is not None and opens and (given := _in_query(scope, "token")):
+        elif self.token is not None and opens_page and (given := _in_query(scope, "token")):
             if self.is_token(given):
                 headers = {"Location": f"/#key={self.key(scope)}", "Cache-Control": "no-store"}
                 response = Response(None, 303, headers)
             else:
                 response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)
-        elif self.token is None or is_of_the_page or self.shows_token(scope):
+        elif self.token is None or is_page_file or self.shows_token(scope):
             await self.app(scope, receive, guarded)
             return
         else:
@@ -104,7 +105,7 @@ class Guard:
         await response(scope, receive, guarded)
 
     def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
-        """Return code and message if a request is refused whatever its token; otherwise None."""
+        """Return the code and sentence of a refusal that does not depend on the token, or None."""
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
             return Refusal.FORBIDDEN, "the Host header does not name this server"
@@ -134,7 +135,7 @@ class Guard:
             return True
         if not self.open:
             return False
-        try:  # an IP address is safe from rebinding
+        try:  # DNS rebinding needs a name, so any IP address is safe
             ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
@@ -163,9 +164,11 @@ class Guard:
 
 
 def _in_query(scope: Scope, name: str) -> str:
+    """Return the first value of a query parameter; "" if it is missing."""
     given = parse_qs(scope["query_string"].decode("latin-1"))
     return str(given.get(name, [""])[0])
 
 
 def _headers(scope: Scope, name: bytes) -> list[str]:
+    """Return the values of all headers of a name."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]

@@ -1,9 +1,9 @@
 """The process that executes one run: ``python -m homeward.web.job``.
 
-It imports and compiles what runs need, and then waits for the folder of a run: one line of JSON on
-standard input. So a small run starts at once. The server holds the other end of standard input.
-When the server closes it or dies, the run stops after its current step, as after Ctrl-C, and can be
-resumed. So a job never outlives its server.
+It first imports and compiles the code that runs need, so that a small run starts at once. Then it
+reads the folder of a run from standard input: one line of JSON. The server holds the other end of
+standard input. When the server closes it or dies, the run stops after its current step, as after
+Ctrl-C, and can be resumed. So this process never outlives its server.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from contextlib import closing, suppress
 
 from homeward.memory import keep_freed
 
-GRACE_SECONDS = 3.0  # seconds that the current step may take after the request to stop
-DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3  # ended or stopped; error; can't continue; in use
-NICENESS = 5  # the page answers first; with 15, a run can wait for minutes on a busy machine
-POLITE_SECONDS = 10.0  # seconds after which a run gets a lower priority; small runs end before
-WARMING_STEPS = 2
+GRACE_SECONDS = 3.0  # time that the current step may take after the request to stop
+DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
+"""Exit codes: the run ended or was stopped; it failed; it can't be continued; it is in use."""
+
+NICENESS = 5  # lower priority than the page; with 15, a run can wait for minutes on a busy machine
+FULL_PRIORITY_SECONDS = 10.0  # time before a run gets a lower priority; small runs end earlier
+WARMING_STEPS = 2  # steps of each demo run that compile the code
 
 
 def watch(stop: threading.Event) -> None:
@@ -35,7 +37,7 @@ def watch(stop: threading.Event) -> None:
 
 
 def lower_priority() -> None:
-    """Lower the priority of the process, and of its session where Linux groups sessions."""
+    """Lower the priority of the process and, on Linux, of the group of its session."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(OSError), open("/proc/self/autogroup", "w") as group:
@@ -43,7 +45,7 @@ def lower_priority() -> None:
 
 
 def warm() -> None:
-    """Import the kinds, and take a few steps in memory, so that everything is compiled."""
+    """Import all kinds, and take a few steps of their demo runs, so that the code is compiled."""
     from homeward.runs.config import checked
     from homeward.runs.kind import find_kind, kind_names
 
@@ -78,7 +80,7 @@ def main() -> int:
     from homeward.runs import BusyError, Run
     from homeward.runs.kind import kind_names
 
-    began, polite = time.monotonic(), False
+    began, is_lowered = time.monotonic(), False
     try:
         run = Run.open(folder)
         if run.kind not in kind_names():
@@ -90,8 +92,8 @@ def main() -> int:
             for _ in steps:
                 if stop.is_set():
                     break
-                if not polite and time.monotonic() - began > POLITE_SECONDS:
-                    polite = True
+                if not is_lowered and time.monotonic() - began > FULL_PRIORITY_SECONDS:
+                    is_lowered = True
                     lower_priority()
     except KeyboardInterrupt:
         return DONE

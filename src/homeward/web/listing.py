@@ -3,63 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from homeward.runs.config import checked
 from homeward.web.contract import Sort
-from homeward.web.refusals import Refusal
-from homeward.web.transport import parse_integer
 
-DEFAULT_ROWS = MAX_ROWS = 2000
-KEYS = ("offset", "limit", "sort", "order", "name", "kind", "outcome", "since", "until")
+MAX_ROWS = 2000  # of one page; also the default
 DESCENDING = (Sort.CREATED, Sort.UPDATED, Sort.STEPS)  # keys by which the largest comes first
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which runs a request selects, in which order, and which rows of them."""
+def with_zone(time: datetime) -> datetime:
+    """Return a time with a zone: UTC if it has none."""
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
-    offset: int = 0
-    limit: int = DEFAULT_ROWS
+
+Time = Annotated[datetime, AfterValidator(with_zone)]
+
+
+class Selection(BaseModel):
+    """The runs that a request selects, their order, and the rows of one page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    offset: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=1, le=MAX_ROWS)] = MAX_ROWS
     sort: Sort = Sort.CREATED
-    descending: bool = True
-    name: str = ""  # text that a name contains, in any case
+    order: Literal["asc", "desc"] | None = None  # None depends on `sort`, see `DESCENDING`
+    name: str = ""  # text that the name of a run contains; case is ignored
     kind: str = ""
     outcome: str = ""  # status, end or outcome of a run
-    since: datetime | None = None  # earliest time of creation, inclusive
-    until: datetime | None = None  # latest time of creation, inclusive
+    since: Time | None = None  # earliest time of creation, inclusive
+    until: Time | None = None  # latest time of creation, inclusive
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Selection:
-        """Return the selection of a query; raise if it has another key or an invalid value."""
-        for key in query:
-            if key not in KEYS:
-                raise Refusal.INVALID(f"{key[:40]!r} is unknown, expected one of {', '.join(KEYS)}")
-        sort, order = query.get("sort", Sort.CREATED), query.get("order")
-        if sort not in list(Sort):
-            raise Refusal.INVALID(f"sort must be one of {', '.join(Sort)}")
-        if order not in (None, "asc", "desc"):
-            raise Refusal.INVALID("order must be asc or desc")
-        limit = parse_integer(query.get("limit", str(DEFAULT_ROWS)), "limit")
-        if not 1 <= limit <= MAX_ROWS:
-            raise Refusal.INVALID(f"limit must be 1 to {MAX_ROWS}")
-        return cls(
-            offset=parse_integer(query.get("offset", "0"), "offset"),
-            limit=limit,
-            sort=Sort(sort),
-            descending=Sort(sort) in DESCENDING if order is None else order == "desc",
-            name=query.get("name", "").lower(),
-            kind=query.get("kind", ""),
-            outcome=query.get("outcome", ""),
-            since=_time(query.get("since"), "since"),
-            until=_time(query.get("until"), "until"),
-        )
+        """Return the selection of a query; raise if a key or a value is invalid."""
+        return checked(cls, query)
 
     def page(self, summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """Return one page of the list as JSON values."""
         chosen = [each for each in summaries if self.takes(each)]
-        chosen.sort(key=self.rank, reverse=self.descending)
+        descending = self.sort in DESCENDING if self.order is None else self.order == "desc"
+        chosen.sort(key=self.rank, reverse=descending)
         rows = paired(chosen)
         shown = rows[self.offset : self.offset + self.limit]
         runs = [each for row in shown for each in row]
@@ -67,24 +55,24 @@ class Selection:
 
     def takes(self, summary: Mapping[str, Any]) -> bool:
         """Return whether a run belongs to the selection."""
-        if self.name not in summary["id"].lower():
-            return False
-        if self.kind not in ("", summary["kind"]):
-            return False
-        if self.outcome and self.outcome not in (
-            *(summary["status"], summary["end"], summary["outcome"]),
+        ends = (summary["status"], summary["end"], summary["outcome"])
+        if (
+            self.name.lower() not in summary["id"].lower()
+            or self.kind not in ("", summary["kind"])
+            or self.outcome not in ("", *ends)
         ):
             return False
         if self.since is None and self.until is None:
             return True
-        made = _time(summary["created"], "created")
-        if made is None:
+        try:
+            made = with_zone(datetime.fromisoformat(summary["created"]))
+        except (TypeError, ValueError):  # the time is unknown
             return False
-        early = self.since is not None and made < self.since
-        return not early and (self.until is None or made <= self.until)
+        is_early = self.since is not None and made < self.since
+        return not is_early and (self.until is None or made <= self.until)
 
     def rank(self, summary: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the sort key of a run; equal runs are in the order of their names."""
+        """Return the sort key of a run; runs with equal values are in the order of their names."""
         value: Any
         if self.sort is Sort.STEPS:
             value = summary["steps"]
@@ -98,7 +86,7 @@ class Selection:
 
 
 def paired(summaries: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return rows of one run, or of the two runs of a pair with the safe one first."""
+    """Return rows of one run, or of the two runs of a pair, the safe run first."""
     known = {each["id"]: each for each in summaries}
     rows: list[list[Mapping[str, Any]]] = []
     taken: set[str] = set()
@@ -107,17 +95,6 @@ def paired(summaries: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
             continue
         other = known.get(each["pair"] or "")
         row = [each] if other is None else [each, other]
-        taken.update(one["id"] for one in row)
-        rows.append(sorted(row, key=lambda one: one["explorer"] != "safe"))
+        taken.update(run["id"] for run in row)
+        rows.append(sorted(row, key=lambda run: run["explorer"] != "safe"))
     return rows
-
-
-def _time(text: str | None, what: str) -> datetime | None:
-    """Return the time of an ISO 8601 text; without a zone it is in UTC."""
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise Refusal.INVALID(f"{what} is {text[:40]!r}, expected a date or time") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -29,14 +29,15 @@ class Operation:
     method: str
     path: str
     name: str  # name of the handler in `app.Server`, without its underscore
-    says: str  # summary in one line
-    answer: type[BaseModel] | str | None  # model, media type, or None for an empty answer
+    summary: str  # in one line
+    answer: type[BaseModel] | str | None  # model, media type, or None for an empty response
     body: type[BaseModel] | str | None = None  # model of the JSON body, or a media type
     query: tuple[tuple[str, dict[str, Any]], ...] = ()  # JSON Schema by parameter; optional
     status: int = 200
 
 
 def _choice(values: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a text that is one of some values."""
     return {"type": "string", "enum": [str(value) for value in values]}
 
 
@@ -57,8 +58,8 @@ OPERATIONS = (
         ),
     ),
     *(
-        Operation("POST", f"{API}/{what}", "create", says, answer, contract.NewRun, status=201)
-        for what, says, answer in (
+        Operation("POST", f"{API}/{what}", "create", text, answer, contract.NewRun, status=201)
+        for what, text, answer in (
             ("runs", "Create and start a run", contract.Summary),
             ("pairs", "Create a safe and an unsafe run", contract.Pair),
             ("missions", "Start a mission", contract.Summary),
@@ -81,7 +82,7 @@ OPERATIONS = (
         *("GET", f"{RUN}/records", "records", "Columns of a range of steps, as a frame", BINARY),
         query=(("from", INTEGER), ("to", INTEGER)),
     ),
-    Operation("GET", f"{RUN}/timeline", "whole", "What happened when", contract.Timeline),
+    Operation("GET", f"{RUN}/timeline", "whole", "The events of a run", contract.Timeline),
     Operation("GET", f"{RUN}/glance", "whole", "A thumbnail and the outcome", contract.Glance),
     Operation(
         *("GET", f"{RUN}/playback", "whole", "A run that plays without the server", JSON),
@@ -95,7 +96,7 @@ OPERATIONS = (
     Operation("GET", f"{RUN}/files", "files", "Files of a run", contract.Files),
     Operation("GET", f"{RUN}/files/{{file}}", "files", "A file of a run", BINARY),
     Operation(
-        *("POST", f"{RUN}/again", "again", "Make a run again at other levels", contract.NewRuns),
+        *("POST", f"{RUN}/again", "again", "Repeat a run at other levels", contract.NewRuns),
         body=contract.Again,
         status=201,
     ),
@@ -110,7 +111,7 @@ OPERATIONS = (
         query=(("cell", INTEGER),),
     ),
     Operation(
-        *("GET", f"{STEP}/ghosts", "ghosts", "Drawn worlds: who comes home", contract.Ghosts),
+        *("GET", f"{STEP}/ghosts", "ghosts", "The way home in drawn worlds", contract.Ghosts),
         query=(("cell", INTEGER), ("seed", INTEGER)),
     ),
     *(
@@ -141,8 +142,8 @@ OPERATIONS = (
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document as JSON values."""
-    used = {one for each in OPERATIONS for one in (each.answer, each.body)}
-    models = [one for one in used if isinstance(one, type)]
+    bodies = {body for each in OPERATIONS for body in (each.answer, each.body)}
+    models = [body for body in bodies if isinstance(body, type)]
     models = [*models, *contract.EVENTS.values(), contract.Refused]
     named = sorted(dict.fromkeys(models), key=lambda model: model.__name__)
     _, schemas = models_json_schema(
@@ -161,6 +162,7 @@ def document() -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
+    """Return the entry of a route in the document."""
     path = [
         {
             "name": name,
@@ -171,25 +173,25 @@ def _operation(operation: Operation) -> dict[str, Any]:
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
     query = [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query]
-    good: dict[str, Any] = {"description": operation.says}
+    good: dict[str, Any] = {"description": operation.summary}
     if operation.answer is not None:
         good["content"] = _content(operation.answer)
     refused = {"description": "Refused", "content": _content(contract.Refused)}
-    found: dict[str, Any] = {
-        "summary": operation.says,
+    entry: dict[str, Any] = {
+        "summary": operation.summary,
         "parameters": [*path, *query],
         "responses": {str(operation.status): good, "default": refused},
     }
     if operation.body is not None:
-        found["requestBody"] = {"required": True, "content": _content(operation.body)}
-    return found
+        entry["requestBody"] = {"required": True, "content": _content(operation.body)}
+    return entry
 
 
-def _content(what: type[BaseModel] | str) -> dict[str, Any]:
-    return (
-        {what: {}} if isinstance(what, str) else {"application/json": {"schema": _reference(what)}}
-    )
+def _content(body: type[BaseModel] | str) -> dict[str, Any]:
+    """Return the content of a body that has a model or only a media type."""
+    return {body: {}} if isinstance(body, str) else {JSON: {"schema": _reference(body)}}
 
 
 def _reference(model: type[BaseModel]) -> dict[str, str]:
+    """Return the reference to the schema of a model."""
     return {"$ref": REFERENCES.format(model=model.__name__)}

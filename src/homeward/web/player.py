@@ -1,7 +1,7 @@
 """Runs as one HTML file that plays without a server, and as a widget of a notebook.
 
-The file has the script, the styles and the recorded runs in it. It fetches nothing: its content
-policy allows only what is inline.
+The file contains the script, the styles and the recorded runs. Its content security policy allows
+only inline content, so the file fetches nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from homeward.replay import Replay
 from homeward.replay.playback import playback_of
 
 STATIC = Path(__file__).parent / "static"
-MAX_RUNS = 6  # most runs in one file
+MAX_RUNS = 6  # maximum number of runs in one file
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 HTML = """<!doctype html>
 <html lang="en">
@@ -44,8 +44,9 @@ def html_of(*directories: Path | str, level: float | None = None) -> str:
     directories
         Folders of one to six runs of kinds with maps.
     level
-        Level of the drawn region of cells with a way home; each run's own by default. A run
-        without a level has the level of the first run that has one.
+        The region of cells whose proven way home has at least this probability is drawn. By
+        default it is the level of each run; a run without a level uses that of the first run that
+        has one.
     """
     if not 1 <= len(directories) <= MAX_RUNS:
         raise InvalidInputError(f"expected 1 to {MAX_RUNS} runs, got {len(directories)}")
@@ -69,7 +70,7 @@ def html_of(*directories: Path | str, level: float | None = None) -> str:
 
 
 def write_html(out: Path, *directories: Path | str, level: float | None = None) -> None:
-    """Write recorded runs as an HTML file; it is complete or absent."""
+    """Write recorded runs as an HTML file that plays them, completely or not at all."""
     replace_file(out, html_of(*directories, level=level).encode())
 
 

@@ -12,7 +12,7 @@ ABSOLUTE_FOLDERS = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
 """Pattern of the folders of an absolute path, which a client must not see."""
 
 MAX_SENTENCE_LENGTH = 500
-RETRY_SECONDS = {429: 1, 503: 0}  # after which to ask again, by HTTP status; 0: at once
+RETRY_SECONDS = {429: 1, 503: 0}  # time after which to send the request again, by HTTP status
 
 
 class Refusal(StrEnum):
@@ -60,7 +60,7 @@ class Refusal(StrEnum):
 
 
 class RefusalError(HomewardError):
-    """The server refuses a request, for the reason `code` in the words `sentence`."""
+    """The server refuses a request; `code` is the reason, and `sentence` describes it."""
 
     def __init__(self, code: Refusal, sentence: str) -> None:
         super().__init__(code, sentence)
@@ -71,7 +71,7 @@ class RefusalError(HomewardError):
 
 
 def told(error: BaseException | str, *folders: Path) -> str:
-    """Return the first line of an error, without folders of paths."""
+    """Return the first line of an error for a client: paths lose their folders."""
     text = str(error)
     for folder in folders:
         text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
@@ -80,8 +80,8 @@ def told(error: BaseException | str, *folders: Path) -> str:
     return line if len(line) <= MAX_SENTENCE_LENGTH else f"{line[: MAX_SENTENCE_LENGTH - 1]}…"
 
 
-def last_words(report: str, *folders: Path) -> str:
-    """Return the last line of a traceback; if the exception is ours, without its name."""
-    line = report.rstrip().rpartition("\n")[2]
+def last_line(traceback: str, *folders: Path) -> str:
+    """Return the last line of a traceback; if Homeward raised it, without the exception's name."""
+    line = traceback.rstrip().rpartition("\n")[2]
     name, colon, message = line.partition(": ")
     return told(message if colon and name.startswith("homeward.") else line, *folders)

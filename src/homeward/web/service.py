@@ -1,6 +1,6 @@
-"""A worker process of the server: it answers requests about runs one by one, from cached replays.
+"""A viewing process of the server: it answers requests about runs one by one, from cached replays.
 
-While idle, it computes the beliefs of the last run, so that it answers later requests quickly.
+While it is idle, it computes the beliefs of the last run, so that later responses are fast.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from homeward.web.frames import differences, pack
 from homeward.web.player import html_of
 from homeward.web.refusals import Refusal, RefusalError, told
 
-MAX_REPLAYS = 3
-MAX_DRAWN_BYTES = 64 << 20  # of the layers that are remembered
-MAX_TRAP_CELLS = 500_000  # cells of a map up to which a trap is looked for while the run goes on
-LEARNING_SECONDS = 0.01  # seconds of computing beliefs between two polls for requests
-IDLE_SECONDS = 120.0  # seconds after the last request during which beliefs are computed
-WAIT_SECONDS = 0.25  # maximum seconds that an answer waits for the optional column `known`
+MAX_REPLAYS = 3  # in the cache
+MAX_DRAWN_BYTES = 64 << 20  # of the layers in the cache
+MAX_TRAP_CELLS = 500_000  # maximum number of cells of a map on which traps are computed
+LEARNING_SECONDS = 0.01  # time of computing beliefs between two polls for requests
+IDLE_SECONDS = 120.0  # time after the last request during which beliefs are computed
+WAIT_SECONDS = 0.25  # maximum time that a response waits for the optional column `known`
+VIEWS = ("why", "way", "ghosts")  # requests that are methods of a replay
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell", "transform", "crs")),
     **{name: [] for name in ("layers", "criteria", "actions")},
@@ -53,22 +54,28 @@ logger = logging.getLogger("homeward")
 
 
 class ViewingService:
-    """Answers requests; request NAME is answered by the method ``do_NAME``."""
+    """Answers requests: a name in `VIEWS` by a method of the replay, others by ``do_NAME``.
+
+    `interrupted` returns whether another request waits.
+    """
 
     def __init__(self, root: Path, interrupted: Callable[[], bool] = lambda: False) -> None:
-        self.root, self.interrupted = root, interrupted  # returns whether another request waits
+        self.root, self.interrupted = root, interrupted
         self.replays: OrderedDict[str, Replay] = OrderedDict()
         self.drawn: OrderedDict[tuple[str, int], dict[str, NDArray[Any]]] = OrderedDict()
         self.missions: OrderedDict[str, Mission] = OrderedDict()
-        self.asked = 0.0
+        self.last_request = 0.0  # time of `time.monotonic`
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """Return the answer to a request; raise `HomewardError` to refuse it."""
+        if name in VIEWS:
+            run, *given = arguments
+            return getattr(self.mapped(run), name)(*given)
         return getattr(self, f"do_{name}")(*arguments)
 
     def work(self) -> bool:
         """Compute beliefs of the last run for `LEARNING_SECONDS`; return whether steps are left."""
-        if not self.replays or time.monotonic() - self.asked > IDLE_SECONDS:
+        if not self.replays or time.monotonic() - self.last_request > IDLE_SECONDS:
             return False
         replay = next(reversed(self.replays.values()))
         try:
@@ -80,7 +87,7 @@ class ViewingService:
 
     def replay(self, run: str) -> Replay:
         """Return the replay of a run, with its newest steps."""
-        self.asked = time.monotonic()
+        self.last_request = time.monotonic()
         known = self.replays.pop(run, None)
         if known is None or not known.refresh():
             self.do_forget(run)
@@ -104,25 +111,25 @@ class ViewingService:
             find_kind(name)
 
     def do_details(self, run: str) -> dict[str, Any]:
-        """Return the details that a summary lacks, and what is wrong with a damaged log."""
+        """Return the details that a summary lacks, and the error if the log is damaged."""
         replay = self.replay(run)
-        found: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         if replay.log.damage is not None:
-            said = f"{replay.log.path.name}: {replay.log.damage}; {ONLY_EARLIER_STEPS}"
-            found = {"status": "damaged", "steps": len(replay.log), "error": said}
-            found |= dict.fromkeys(("end", "why", "outcome", "trapped", "seen"))
+            error = f"{replay.log.path.name}: {replay.log.damage}; {ONLY_EARLIER_STEPS}"
+            facts = {"status": "damaged", "steps": len(replay.log), "error": error}
+            facts |= dict.fromkeys(("end", "why", "outcome", "trapped", "seen"))
         if not has_map(replay):
-            return {**NO_MAP, **found}
+            return {**NO_MAP, **facts}
         place = replay.kind.located
         located = None if place is None else place(replay.run.load()[1])
         setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
         trapped = self.trapped(replay)
         if trapped is not None:
-            found |= {"outcome": "trapped", "trapped": trapped}
+            facts |= {"outcome": "trapped", "trapped": trapped}
         homes = [getattr(criterion, "home", None) for criterion in setup.planner.criteria]
         home: Any = next((each for each in homes if each is not None), None)
         return {
-            **found,
+            **facts,
             "limit": setup.limit if limit is None else limit,
             "home": home if home is None or isinstance(home, str) else np.atleast_1d(home).tolist(),
             "start": replay.history.start,
@@ -136,12 +143,12 @@ class ViewingService:
         }
 
     def trapped(self, replay: Replay) -> int | None:
-        """Return the step after which no way home existed; None if the map is too large to say."""
+        """Return the step after which no way home existed; None if none, or on a large map."""
         rows, columns = replay.scene.shape
         return trapped_at(replay) if rows * columns <= MAX_TRAP_CELLS else None
 
     def do_records(self, run: str, after: int, to: int | None) -> bytes:
-        """Return the frame of the steps ``after < step <= to``."""
+        """Return a frame with the columns of the steps ``after < step <= to``."""
         replay = self.replay(run)
         total = len(replay.log)
         last = total if to is None else min(to, total)
@@ -163,11 +170,10 @@ class ViewingService:
     def do_fields(
         self, run: str, step: int, layers: tuple[str, ...], since: int | None = None
     ) -> bytes:
-        """Return the frame of map layers after a number of steps.
+        """Return a frame with map layers after a number of steps.
 
-        If `since` is a step that the client has, and its layers are remembered here, a layer that
-        changed in few cells is sent as the indices of these cells, ``name.cells`` [n], and their
-        values [n].
+        `since` is a step whose layers the client has. If they are in the cache, the frame has only
+        the differences, see `frames.differences`.
         """
         replay = self.mapped(run)
         before = {} if since is None else self.drawn.get((run, since), {})
@@ -180,43 +186,31 @@ class ViewingService:
     def maps(
         self, replay: Replay, run: str, step: int, layers: tuple[str, ...]
     ) -> dict[str, NDArray[Any]]:
-        """Return layers after a step; those of the last steps are remembered."""
+        """Return layers after a step; recent layers are cached."""
         known = self.drawn.get((run, step), {})
         missing = tuple(name for name in layers if name not in known)
         if missing:
             known = {**known, **replay.layers(step, missing)}
         self.drawn[run, step] = known
         self.drawn.move_to_end((run, step))
-        while len(self.drawn) > 2 and sum(map(_bytes, self.drawn.values())) > MAX_DRAWN_BYTES:
+        while len(self.drawn) > 2 and self._drawn_bytes() > MAX_DRAWN_BYTES:
             self.drawn.popitem(last=False)
         return {name: known[name] for name in layers}
 
-    def do_why(self, run: str, step: int) -> dict[str, Any]:
-        """Return the plan after a step and its reasons, as JSON values."""
-        return self.mapped(run).why(step)
-
-    def do_way(self, run: str, step: int, cell: int) -> dict[str, Any]:
-        """Return the path home from a cell, given the belief after a step, as JSON values."""
-        return self.mapped(run).way(step, cell)
-
-    def do_ghosts(self, run: str, step: int, cell: int, seed: int) -> dict[str, Any]:
-        """Return in which drawn worlds the way home from a cell works, as JSON values."""
-        return self.mapped(run).ghosts(step, cell, seed)
-
     def do_timeline(self, run: str) -> dict[str, Any]:
-        """Return the events of a run; its refusals only once it has ended."""
+        """Return the events of a run; refused actions are included only if it has ended."""
         replay = self.mapped(run)
-        found, complete = events_of(replay), replay.run.manifest.end is not None
+        events, complete = events_of(replay), replay.run.manifest.end is not None
         if complete:
             try:
-                found = sorted([*found, *refused_actions(replay)])
+                events = sorted([*events, *refused_actions(replay)])
             except InterruptedReplayError:
                 complete = False
-        facts = [event._asdict() for event in found]
+        facts = [event._asdict() for event in events]
         return {"events": facts, "trapped": trapped_at(replay), "complete": complete}
 
     def do_glance(self, run: str) -> dict[str, Any]:
-        """Return a thumbnail and the outcome of a run; cached replays stay as they are."""
+        """Return a thumbnail and the outcome of a run; a new replay is not cached."""
         replay = self.replays.get(run)
         if replay is None or not replay.refresh():
             replay = Replay(self.root / run)
@@ -233,7 +227,7 @@ class ViewingService:
         return html_of(*(self.root / each for each in (run, *others))).encode()
 
     def do_certificate(self, run: str) -> dict[str, Any]:
-        """Return the verdict on what a run claims."""
+        """Return the verdict on the bounds that a run claims."""
         return certificate_of(self.root / run)
 
     def do_way_file(self, run: str, step: int, suffix: str) -> bytes:
@@ -241,6 +235,10 @@ class ViewingService:
         replay = self.mapped(run)
         replay.at(step)
         return way_home_file(replay.kind, self.root / run, step, suffix)
+
+    def _drawn_bytes(self) -> int:
+        """Return the bytes of all layers in the cache."""
+        return sum(layer.nbytes for maps in self.drawn.values() for layer in maps.values())
 
     def do_forget(self, run: str) -> None:
         """Remove a deleted run from the cache."""
@@ -290,18 +288,13 @@ class ViewingService:
     do_examples = staticmethod(examples)
 
 
-def _bytes(maps: dict[str, NDArray[Any]]) -> int:
-    """Return the bytes of maps."""
-    return sum(layer.nbytes for layer in maps.values())
-
-
 def has_map(replay: Replay) -> bool:
     """Return whether a run is of an installed kind that has maps."""
     return replay.run.kind in kind_names() and replay.kind.scene is not None
 
 
 def is_behind(replay: Replay) -> bool:
-    """Return whether the beliefs of some recorded steps are not computed yet."""
+    """Return whether a recorded step exists whose belief is not computed yet."""
     return replay.is_set_up and replay.history.reached < len(replay.log)
 
 
@@ -345,7 +338,7 @@ def serve(connection: Connection, root: Path) -> None:
 
 
 def _end_with_server() -> None:
-    """End this process when the server has died, also during a computation."""
+    """End this process as soon as the server has died, even during a computation."""
     server = multiprocessing.parent_process()
     if server is not None:
         server.join()
@@ -360,11 +353,11 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
     (MissingExtraError, Refusal.UNUSABLE),
     (HomewardError, Refusal.INVALID),
 )
-"""Codes by type of exception; the first match counts."""
+"""Codes by type of exception; the first type that matches applies."""
 
 
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
-    """Return code and sentence for an exception; log it if it is unexpected."""
+    """Return the code and the sentence of an exception; log an unexpected exception."""
     if isinstance(error, ReportError):
         return Refusal(f"report_{error.code}"), told(error, root)
     for kind, code in CODES:

@@ -1,4 +1,4 @@
-"""Serving a folder of runs: bind a port, create the demo runs, and run the server."""
+"""Start a server for a folder of runs: bind a port, create the demo runs, and serve requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_CONNECTIONS = 512
 LEFTOVER_SECONDS = 3600.0  # age, in seconds, above which incomplete folders are deleted
 FAILED = (1, 3)  # uvicorn's exit codes if it can't start
 LOCK, TOKEN = ".serve.lock", ".serve.token"
-TOKEN_FORM = re.compile(r"[\w-]{43}")
+TOKEN_PATTERN = re.compile(r"[\w-]{43}")
 
 
 def need_web() -> None:
@@ -62,10 +62,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
-    """Create the demo runs of all kinds in a folder without other runs; return whether it did.
+    """Create the demo runs of all kinds if a folder has no other runs; return whether it did.
 
-    `begins` is called before that. Short temporary runs compile the planner first, so that recorded
-    planning times do not include compilation.
+    `begins` is called before the runs are created. Short temporary runs compile the planner first,
+    so that recorded planning times do not include compilation.
     """
     kinds = {name: find_kind(name) for name in kind_names()}
     demo = {n: (kind, dict(c)) for kind, found in kinds.items() for n, c in found.demo.items()}
@@ -88,7 +88,7 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
 
 @contextmanager
 def claimed(root: Path) -> Iterator[None]:
-    """Create the folder if it is missing, and hold its lock, so that it has one server only."""
+    """Create the folder if it is missing, and hold its lock, so that only one server uses it."""
     with refusing(root, "can't be written"):
         root.mkdir(parents=True, exist_ok=True)
     with locked(root / LOCK, f"{root} (already served)"):
@@ -99,9 +99,10 @@ def claimed(root: Path) -> Iterator[None]:
 
 
 def kept_token(root: Path) -> str:
-    """Return the token of a folder, so that open pages survive a restart of the server.
+    """Return the token that is stored in a folder, or store a new token.
 
-    It is in a file that only its owner can read; a file that others can read or write is replaced.
+    So open pages stay valid when the server restarts. Only the owner can read the file; a file that
+    others can read or write is replaced.
     """
     path = root / TOKEN
     with suppress(OSError):
@@ -109,7 +110,7 @@ def kept_token(root: Path) -> str:
         with os.fdopen(handle, encoding="ascii", errors="replace") as file:
             found, kept = os.fstat(handle), file.read(200).strip()
         private = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077
-        if private and found.st_uid == os.getuid() and TOKEN_FORM.fullmatch(kept):
+        if private and found.st_uid == os.getuid() and TOKEN_PATTERN.fullmatch(kept):
             return kept
     token = secrets.token_urlsafe(32)
     with refusing(path, "can't be written"):
@@ -128,7 +129,10 @@ def serve(
     jobs: int,
     started: Callable[[], None],
 ) -> None:
-    """Serve a folder until interrupted; call `started` once the server accepts requests."""
+    """Serve a folder until Ctrl-C; call `started` once the server accepts requests.
+
+    `jobs` is the maximum number of simultaneous runs.
+    """
     import uvicorn
 
     from homeward.web.app import Server
@@ -171,7 +175,7 @@ def serve(
 
 
 def _short(record: logging.LogRecord) -> bool:
-    """Reduce a log record to one line; return True to keep it."""
+    """Reduce a log record to one line; return True, so that the record is logged."""
     if record.exc_info:
         error = record.exc_info[1]
         record.msg = f"{record.getMessage().strip()}: {type(error).__name__}: {error}"

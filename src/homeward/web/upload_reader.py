@@ -1,12 +1,13 @@
 """The process that reads an uploaded raster or area, with limits of memory and time.
 
-``python -m homeward.web.upload_reader SOURCE TARGET NAME [PIXEL]`` reads the heights and writes
-them as a new GeoTIFF, or polygons as new GeoJSON. Runs read only the new file, so no other process
-parses the upload. The process prints one JSON object: a description, or ``{"error": sentence,
-"code": code}``.
+``python -m homeward.web.upload_reader SOURCE TARGET NAME [PIXEL]`` reads heights and writes them as
+a new GeoTIFF, or reads polygons and writes them as new GeoJSON. Runs read only the new file, so no
+other process parses the upload. The process prints one JSON object: a description, or ``{"error":
+sentence, "code": code}``.
 
-Only GDAL drivers that read a single file are allowed. GDAL must know the drivers to skip before it
-starts. So the process lists all drivers, and then executes itself again without the others.
+Only GDAL drivers that read a single file are allowed (`DRIVERS`). GDAL reads the names of drivers
+to skip when it starts. So the process lists all drivers, and then executes itself again with all
+other drivers skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ QUIET = {
     "GDAL_CACHEMAX": "64",
 }
 SKIP = "GDAL_SKIP"
-RESTRICTED = "HOMEWARD_READING"  # environment variable of the process that has few drivers
+RESTRICTED = "HOMEWARD_READING"  # environment variable of the process with restricted drivers
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.upload_reader")
 """The command without its arguments; ``-P`` prevents imports from the current folder."""
 
@@ -92,7 +93,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
 
 
 def read_polygons(source: Path, target: Path, name: str) -> dict[str, Any]:
-    """Write only polygons and their system as GeoJSON; return their description as JSON."""
+    """Write the polygons of a file and their reference system as GeoJSON; return a description."""
     from homeward.terrain.polygons import area_from
 
     try:
@@ -176,7 +177,7 @@ def preview(elevation: Elevation) -> list[list[float | None]]:
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
-    """Read the raster that the arguments name and return the JSON to print."""
+    """Read the upload that the arguments name, and return the JSON to print."""
     source, target, name = Path(arguments[0]), Path(arguments[1]), arguments[2]
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
@@ -195,13 +196,13 @@ def main(arguments: list[str]) -> dict[str, Any]:
 
 
 def told(error: Exception, source: Path, name: str) -> str:
-    """Return the first line of an error, with the client's name of the file and files beside it."""
+    """Return the first line of an error; the path of the file becomes the client's name for it."""
     line = str(error).partition("\n")[0].replace(str(source), name)
     return line.replace(str(source.with_suffix("")), Path(name).stem)
 
 
 def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
-    """Return the JSON to print if the raster can't be read."""
+    """Return the JSON to print if the upload is refused."""
     return {"error": sentence, "code": code}
 
 

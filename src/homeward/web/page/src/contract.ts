@@ -25,7 +25,7 @@ export interface Category {
   title: string;
 }
 
-/** The verdict on what a run claims. */
+/** The verdict on the bounds that a run claims. */
 export interface Certificate {
   run: string;
   step: number;
@@ -128,7 +128,7 @@ export interface Ghosts {
   cell: number;
   bound: number; // Proven probability of coming home.
   path: number[]; // Cells of the way; empty if no way is proven.
-  lost: (number | null)[]; // By world: the place on the path whose next move fails, or null.
+  lost: (number | null)[]; // By world: index in the path of the cell whose move fails, or null.
 }
 
 /** A thumbnail of the last step; arrays are base64 texts of little-endian numbers. */
@@ -174,11 +174,11 @@ export interface Layer {
   title: string;
   unit: string | null;
   scale: "sequential" | "categorical" | "probability";
-  costs: "belief" | "plan"; // Computed as fast as a belief, or a plan.
+  costs: "belief" | "plan"; // Time to compute: as a belief, or a plan.
   categories?: Category[] | null;
 }
 
-/** What a new run is made of. */
+/** A new run to create. */
 export interface NewRun {
   kind: string;
   name?: string | null;
@@ -190,7 +190,7 @@ export interface NewRuns {
   runs: Summary[];
 }
 
-/** What became of the explorer in the true world. */
+/** Whether a way home exists in the true world at the end of a run. */
 export type Outcome = "trapped" | "able_to_return";
 
 /** A safe and an unsafe run in the same world. */
@@ -199,7 +199,7 @@ export interface Pair {
   unsafe: Summary;
 }
 
-/** The safety of one policy: on the mean model, exactly, and its bound. */
+/** The safety of one policy: of the naive definition, exact, and the lower bound. */
 export interface PolicyRow {
   label: string;
   naive: number | null;
@@ -218,7 +218,7 @@ export interface Proposal {
   rule: "tour" | "near" | "path" | "place" | "home" | null; // Why it may be preferred to a move with a higher rate.
 }
 
-/** What was recorded of the decision. */
+/** The recorded action and bounds of a decision. */
 export interface Recorded {
   action: number;
   bounds: number[];
@@ -227,7 +227,7 @@ export interface Recorded {
 /** Why a request is refused; each code has an HTTP status. */
 export type Refusal = "invalid" | "no_token" | "forbidden" | "not_found" | "not_allowed" | "too_slow" | "conflict" | "too_large" | "unsupported" | "unusable" | "no_pixel_size" | "report_format" | "report_position" | "report_not_advised" | "report_too_risky" | "report_measurement" | "report_impossible" | "report_repeated" | "report_clock" | "report_no_look" | "busy" | "failed" | "ask_again" | "restarting" | "timed_out" | "no_memory" | "quota";
 
-/** A refused request. `error` is a line for people and logs; programs compare `code`. */
+/** The response to a refused request. `error` is a sentence; programs compare `code`. */
 export interface Refused {
   code: Refusal;
   error: string;
@@ -235,12 +235,12 @@ export interface Refused {
 
 /** A report of a vehicle; the kind of the mission reads the measurements. */
 export interface Report {
-  id?: string | null; // Sent again, a report counts once.
+  id?: string | null; // A second report with this id is ignored.
   time?: string | null; // ISO 8601 with a time zone.
   position?: unknown; // [row, column], or {x, y} on the map.
   tried?: string | number | null; // The move that was tried.
-  moved?: boolean; // It came there by other means.
-  used?: number[] | null; // Of each limit, if moved.
+  moved?: boolean; // The vehicle came there by other means.
+  used?: number[] | null; // If moved: used of each limit.
 }
 
 /** A file of a run. */
@@ -249,15 +249,15 @@ export interface RunFile {
   bytes: number;
 }
 
-/** One page of the list of runs; the runs of a pair are one row and stand side by side. */
+/** One page of the list of runs; the two runs of a pair count as one row. */
 export interface RunList {
   runs: Summary[];
-  total: number; // Rows of the whole selection.
+  total: number; // Number of rows of the whole selection.
   offset: number;
   limit: number;
 }
 
-/** Event `runs`: runs that are new or changed, and runs that were deleted. */
+/** Event `runs`: runs that are new or changed, and runs that were deleted (`gone`). */
 export interface RunsEvent {
   count: number;
   changed: string[];
@@ -277,7 +277,7 @@ export interface ServerLimits {
 /** Status of a run. */
 export type Status = "running" | "queued" | "paused" | "cancelled" | "interrupted" | "failed" | "finished" | "damaged" | "newer" | "waiting";
 
-/** Event `steps`: steps were recorded. */
+/** Event `steps`: the steps after `from`, up to `to`, were recorded. */
 export interface StepsEvent {
   id: string;
   from: number;
@@ -310,11 +310,11 @@ export interface Summary {
   pair: string | null; // The other run of a pair.
 }
 
-/** What happened when. */
+/** The events of a run, in order of steps. */
 export interface Timeline {
   events: TimelineEvent[];
   trapped: number | null;
-  complete: boolean; // False if temptations are missing: the run goes on, or ask again.
+  complete: boolean; // False if refusals may be missing: the run goes on, or ask again.
 }
 
 /** Something that happened after a step. */
@@ -387,7 +387,7 @@ export interface WhyAction {
   look: number | null; // Bonus of the cell that it leads to.
   exploration: number | null;
   safety: number[];
-  way_home: number | null; // Way home from where it leads, if no criterion of the run asks for one.
+  way_home: number | null; // Bound on the way home after it, if no criterion of the run has a home.
   weight: number;
   verdict: Verdict;
   words: string; // `verdict` in English.
