@@ -247,9 +247,9 @@ def test_of_a_failed_run_the_last_line_is_told(own: Path) -> None:
 
 def test_details_name_a_terrain_by_its_file_alone(own: Path) -> None:
     config = {"terrain": "/home/somebody/terrain/gale.tif"}
-    from homeward.web.uploads import name_of
+    from homeward.web.uploads import shown_config
 
-    assert name_of(config, own) == {"terrain": "gale.tif"}
+    assert shown_config(config, own) == {"terrain": "gale.tif"}
 
 
 def test_a_run_that_goes_while_it_is_told_of_is_none(

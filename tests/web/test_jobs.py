@@ -297,8 +297,8 @@ def test_a_run_that_another_process_writes_is_left_to_it(
             assert jobs.status("a") == "running"
             with pytest.raises(RefusalError, match="in another process"):
                 await jobs.stop("a", "paused")
-            await jobs._happened({"a": ("queued", None)})
-            await jobs._turn()
+            await jobs._update({"a": ("queued", None)})
+            await jobs._start_next()
             async with asyncio.timeout(20):
                 while jobs.entries["a"][0] != "refused":
                     await asyncio.sleep(0.02)

@@ -107,7 +107,7 @@ def test_what_changes_in_the_queue_alone_is_told(tmp_path: Path) -> None:
         stream = streams.of({"waiting": 0}).events
         _, _, data = await following(stream)
         assert data["status"] == "interrupted"
-        await streams.jobs._happened({"waiting": ("queued", None)})
+        await streams.jobs._update({"waiting": ("queued", None)})
         _, _, data = await following(stream)
         assert (data["status"], data["place"]) == ("queued", 1)
 
@@ -157,7 +157,7 @@ def test_the_list_is_told_when_it_changes(own: Path) -> None:
         Run.create(own / "another", "grid", {"size": 4})
         told = {"count": 2, "changed": ["another"], "gone": []}
         assert (await following(stream))[2] == told
-        await streams.jobs._happened({"another": ("queued", None)})
+        await streams.jobs._update({"another": ("queued", None)})
         assert (await following(stream))[2] == told
         shutil.rmtree(own / "grid-safe")
         assert (await following(stream))[2] == {"count": 1, "changed": [], "gone": ["grid-safe"]}

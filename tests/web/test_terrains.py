@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from homeward.kinds.rover.form import pixels_of, shape_of
-from homeward.web.uploads import name_of, path_of
+from homeward.web.uploads import path_of, shown_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,12 +27,12 @@ def root(tmp_path: Path) -> Path:
 def test_an_upload_has_a_path_and_back(root: Path) -> None:
     path = path_of(f"upload:{NUMBER}", "terrain", ("mars",), root)
     assert path == str(root / ".uploads" / NUMBER / "terrain.tif")
-    assert name_of({"terrain": path}, root) == {"terrain": f"upload:{NUMBER}"}
+    assert shown_config({"terrain": path}, root) == {"terrain": f"upload:{NUMBER}"}
 
 
 @pytest.mark.parametrize("terrain", ["mars", "sample"])
 def test_what_needs_no_file_stays_as_it_is(root: Path, terrain: str) -> None:
-    assert name_of({"terrain": terrain}, root) == {"terrain": terrain}
+    assert shown_config({"terrain": terrain}, root) == {"terrain": terrain}
 
 
 def test_the_cells_of_an_upload_are_told(root: Path) -> None:

@@ -16,7 +16,7 @@ from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.limits import ServerSettings
 from homeward.web.refusals import RefusalError
-from homeward.web.uploads import AREA_SUFFIXES, Uploads, name_of, path_of
+from homeward.web.uploads import AREA_SUFFIXES, Uploads, path_of, shown_config
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -81,7 +81,7 @@ def test_uploaded_polygons_are_kept_without_the_rest(tmp_path: Path) -> None:
     assert sorted(os.listdir(path.parent)) == ["about.json", "area.geojson"]
     ring = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0], [0.0, 9.0], [0.0, 0.0]]
     assert json.loads(path.read_text()) == {"type": "MultiPolygon", "coordinates": [[ring]]}
-    shown = name_of({"obstacles": str(path)}, tmp_path)
+    shown = shown_config({"obstacles": str(path)}, tmp_path)
     assert shown == {"obstacles": about["upload"]}
 
 

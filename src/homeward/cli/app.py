@@ -16,7 +16,7 @@ class Root(TyperGroup):
     """The top-level commands; `cli.explore` is imported only when ``explore`` is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command for the arguments; raise if it was renamed."""
+        """Return the command for the arguments; raise if a command or an option was renamed."""
         check_retired(args)
         name, command, rest = super().resolve_command(ctx, args)
         if name == "explore":

@@ -119,7 +119,7 @@ def rounded(value: float) -> str:
 
 
 class CompareGroup(KindGroup):
-    """A group with one command per kind, which compares agents in worlds of the kind."""
+    """A group of commands that compare agents: one per kind."""
 
     make = staticmethod(compare_command)
 

@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 class Handler:
-    """SIGINT handler that raises KeyboardInterrupt; while `waiting`, it only records the first."""
+    """SIGINT handler that raises KeyboardInterrupt.
+
+    While `waiting` is set, the first signal is only recorded in `pressed`.
+    """
 
     def __init__(self) -> None:
         self.pressed = False
@@ -41,18 +44,19 @@ CTRL_C = Handler()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Exit with code 130 after Ctrl-C, unless SIGINT is already ignored or handled.
+    """Handle SIGINT in a `with` block: after Ctrl-C, exit with code 130.
 
-    While the interpreter shuts down, Ctrl-C is ignored.
+    If the caller already ignores or handles SIGINT, nothing changes. While the interpreter shuts
+    down, Ctrl-C is ignored.
     """
     before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     if before not in (signal.default_int_handler, signal.SIG_DFL):
         yield
         return
 
-    def show(dropped: Any) -> None:
-        if dropped.exc_type is not KeyboardInterrupt:
-            hook(dropped)
+    def show(unraisable: Any) -> None:
+        if unraisable.exc_type is not KeyboardInterrupt:
+            hook(unraisable)
 
     CTRL_C.pressed = False
     sys.unraisablehook = show

@@ -68,7 +68,7 @@ def start_command(name: str) -> Any:
 
 
 class MissionGroup(KindGroup):
-    """A group with one command per kind that has missions; it starts a mission."""
+    """A group of commands that start missions: one per kind that has missions."""
 
     make = staticmethod(start_command)
 
@@ -286,7 +286,7 @@ def status(directory: Directory, as_json: Json = False) -> None:
 
 @contextmanager
 def answering(*, as_json: bool) -> Iterator[None]:
-    """Print an error as JSON and exit if `as_json`; otherwise raise it."""
+    """In a `with` block, print a `HomewardError` as JSON and exit with code 2, if `as_json`."""
     try:
         yield
     except HomewardError as error:
@@ -333,4 +333,5 @@ def _say_ways(answer: dict[str, Any]) -> None:
 
 
 def _place(place: Any) -> str:
+    """Return a position as text: its name, or its row and column."""
     return place if isinstance(place, str) else "row {}, column {}".format(*place)

@@ -22,18 +22,18 @@ NO_RASTER = (
     "give it with --raster."
 )
 MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
-"""Settings whose runs on the first terrain are drawn as maps."""
+"""Names of the settings whose runs on the first terrain are drawn as maps."""
 
 
 class StudyCorrection(StrEnum):
-    """Correction of the safe explorers."""
+    """Correction σ with which Algorithm 1 plans."""
 
     GENERAL = "general"
     MOVES = "moves"
 
 
 class Explorers(StrEnum):
-    """Explorers of the Mars study that run."""
+    """Explorers that the Mars study runs."""
 
     ALL = "all"
     PAPER = "paper"
@@ -142,7 +142,7 @@ def _level_row(level: Level) -> dict[str, str]:
 
 
 def _counted(count: Count) -> str:
-    """Return a fraction, with its lower bound in brackets."""
+    """Return the text of a fraction, with its lower bound in brackets."""
     return f"{count.fraction:.3f} ({count.lower:.3f})"
 
 

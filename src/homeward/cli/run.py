@@ -43,7 +43,7 @@ def run_command(name: str) -> Any:
 
 
 class KindGroup(TyperGroup):
-    """A group with one command per kind; a kind is imported when its command is needed."""
+    """A group of commands that start runs: one per kind, which is imported when it is needed."""
 
     make = staticmethod(run_command)
 

@@ -277,7 +277,7 @@ def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, 
 
 
 def _named(promises: tuple[Promise, ...], bounds: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """Return pairs of criterion name and bound; without a promise per bound, names are numbers."""
+    """Return the name and the bound of each criterion; criteria without names are numbered."""
     if len(promises) == len(bounds):
         return zip((promise.name for promise in promises), bounds, strict=True)
     return ((f"criterion {k}", bound) for k, bound in enumerate(bounds, start=1))

@@ -125,5 +125,5 @@ def _is_grid(scene: Scene) -> bool:
 
 
 def text_of(values: NDArray[Any], dtype: str) -> str:
-    """Return numbers as base64 text."""
+    """Return an array as the base64 text of its numbers, converted to `dtype`."""
     return base64.b64encode(np.ascontiguousarray(values, dtype).tobytes()).decode("ascii")

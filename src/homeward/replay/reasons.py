@@ -117,7 +117,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
 def ended(
     decision: Decision, moment: Moment, ledgers: Sequence[Ledger], columns: int
 ) -> dict[str, Any]:
-    """Return why a run ends at a moment, as JSON values of a plan without an action."""
+    """Return why a run ends at a moment, as JSON values with the keys of `reasons`."""
     assert decision.end is not None
     rest = decision.remainder(unit_of(moment.planner.bonus))
     names = [ledger.name for ledger in ledgers]

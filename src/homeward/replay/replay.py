@@ -98,7 +98,7 @@ class Replay:
 
     @cached_property
     def decisions(self) -> Decisions | None:
-        """The `Held` of the run after each step; None if our explorer did not make the run."""
+        """The `Held` of the run after each step; None for Algorithm 1 and agents without plans."""
         if self.setup.agent.paper or isinstance(self.setup.agent, ActingAgent):
             return None
         return Decisions(self.setup, self.history.start, self.history.at(0), self.log)

@@ -135,7 +135,7 @@ class Scene:
 
 
 def _surest_move(moment: Moment) -> NDArray[Any]:
-    """Return the largest probability [S] over actions that an action leaves its state."""
+    """Return for each state [S] the largest probability, over actions, of leaving the state."""
     model = moment.model
     states, shape = np.arange(model.states), (model.states, model.actions)
     leaves: NDArray[Any]

@@ -53,9 +53,9 @@ class Vehicle(ABC):
         return None
 
     def fingerprint(self, measured: Any) -> str | None:
-        """Return a digest that only a repeated report has again; None if there is no such digest.
+        """Return a digest by which a repeated report is recognised, or None.
 
-        Measurements with noise are never equal by chance; measurements without noise may be.
+        Measurements with noise are never equal by chance, so equal digests mean the same report.
         """
         return None
 
@@ -70,7 +70,7 @@ class Vehicle(ABC):
         """
 
     def read(self, path: Path) -> dict[str, Any]:
-        """Return the measurements in a file as keys of a report."""
+        """Return the measurements in a file as keys of a report; by default, accept no file."""
         known = ", ".join((*self.suffixes, ".jsonl", ".json"))
         raise InvalidFileError(f"{path}: is not a file of reports: expected {known}")
 

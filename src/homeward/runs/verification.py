@@ -105,7 +105,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
-    """Yield a text for each of the fields `names` in which the step, planned `again`, differs."""
+    """Yield a text for each of the fields `names` in which two records of a step differ."""
     for name in names:
         logged, new = getattr(record, name), getattr(again, name)
         if name == "evaluators" and logged is None:
@@ -223,7 +223,7 @@ def _claims(setup: Setup) -> list[HomeClaim]:
 
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
-    """Return a certificate with an added reason for each number of the log that the plan lacks."""
+    """Return the certificate, with a reason added for each number in the log that differs."""
     assert recorded.stored is not None
     record, plan = recorded.record, recorded.stored.plan
     recorded_bounds = {"plan": record.bounds, "action": record.kept_bounds}

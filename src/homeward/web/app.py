@@ -300,17 +300,17 @@ class Server:
     async def _why(self, request: Request) -> Response:
         """Return the plan after a step."""
         name, step = await self._run(request), self._step(request)
-        return await self._patiently(request, name, "why", step)
+        return await self._retried(request, name, "why", step)
 
     async def _ghosts(self, request: Request) -> Response:
         """Return how the way home from a cell ends in drawn worlds."""
         name, step = await self._run(request), self._step(request)
         cell = parse_integer(request.query_params.get("cell", ""), "cell")
         seed = parse_integer(request.query_params.get("seed", "0"), "seed")
-        return await self._patiently(request, name, "ghosts", step, cell, seed)
+        return await self._retried(request, name, "ghosts", step, cell, seed)
 
-    async def _patiently(self, request: Request, run: str, name: str, *given: int) -> Response:
-        """Return an answer as JSON; if other requests interrupt it, try again, up to a limit."""
+    async def _retried(self, request: Request, run: str, name: str, *given: int) -> Response:
+        """Return an answer as JSON; if other requests interrupt it, ask again, up to a limit."""
         for attempt in count(1):
             try:
                 return json_response(await self._ask(request, run, name, *given))

@@ -28,8 +28,8 @@ from homeward.runs.lock import is_held
 from homeward.runs.log import LogFollower
 from homeward.runs.manifest import MISSION_FORMAT, Manifest
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
-from homeward.web.refusals import Refusal, RefusalError, last_line, told
-from homeward.web.uploads import name_of
+from homeward.web.refusals import Refusal, RefusalError, client_text, last_line
+from homeward.web.uploads import shown_config
 from homeward.words import why_ended
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
@@ -217,7 +217,7 @@ class Catalogue:
             newer = _newer(folder)
             if newer is not None:
                 return _unread(name, "newer", newer)
-            return _unread(name, "damaged", told(error, folder, self.root))
+            return _unread(name, "damaged", client_text(error, folder, self.root))
         shown, end = status_of(status, queue_state), manifest.end
         reason = None if manifest.error is None else last_line(manifest.error, folder, self.root)
         if shown == "failed" and queue_state is not None and queue_state.error is not None:
@@ -255,7 +255,7 @@ class Catalogue:
         run = Run.open(self.find(name))
         times = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
         last = times[-1] if times else None
-        return {"config": name_of(run.config, self.root), "plan_ms": last}
+        return {"config": shown_config(run.config, self.root), "plan_ms": last}
 
     def pair(self, name: str) -> str | None:
         """Return the name of the other run of a pair in the same world; None without a pair."""

@@ -14,7 +14,7 @@ from homeward.runs.verification import plan_of_step
 from homeward.web.catalogue import NAME, plain_file
 from homeward.web.refusals import Refusal
 from homeward.web.transport import DOWNLOADS
-from homeward.web.uploads import name_of
+from homeward.web.uploads import shown_config
 
 INTERNAL = ("config.json", "manifest.json")  # files that are not offered
 EPISODES = 2000  # number of worlds in which a plan of the paper's algorithm is sampled
@@ -61,7 +61,7 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     else:
         refuted, details = recorded.refuted, recorded.facts()
     details["record"] = {
-        "config": name_of(run.config, folder.parent),
+        "config": shown_config(run.config, folder.parent),
         "config_sha256": run.manifest.config_sha256,
         "steps_sha256": steps if steps == digest_of(log) else None,
         "homeward": __version__,

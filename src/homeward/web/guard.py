@@ -96,7 +96,7 @@ class Guard:
                 response = Response(None, 303, headers)
             else:
                 response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)
-        elif self.token is None or is_page_file or self.shows_token(scope):
+        elif self.token is None or is_page_file or self.is_authorised(scope):
             await self.app(scope, receive, guarded)
             return
         else:
@@ -150,7 +150,7 @@ class Guard:
         host = _headers(scope, b"host")[0].lower()
         return hmac.digest((self.token or "").encode(), f"page {host}".encode(), "sha256").hex()
 
-    def shows_token(self, scope: Scope) -> bool:
+    def is_authorised(self, scope: Scope) -> bool:
         """Return whether a request has the token or the key of the page."""
         given = [_in_query(scope, "key")] if scope["method"] in READS else []
         for value in _headers(scope, b"authorization"):

@@ -57,7 +57,7 @@ def warm() -> None:
 
 
 def given_folder() -> str | None:
-    """Return the folder that the server sends; None if it closes the connection instead."""
+    """Return the folder that the server sends; None if standard input is closed before."""
     line = b""
     while not line.endswith(b"\n"):
         part = os.read(0, 1)

@@ -31,7 +31,7 @@ from homeward.runs.run import CONFIG
 from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, QueueState, State
 from homeward.web.limits import DEFAULTS, ServerSettings
-from homeward.web.refusals import Refusal, told
+from homeward.web.refusals import Refusal, client_text
 
 JOURNAL = ".serve.json"
 FORMAT = 1
@@ -78,13 +78,13 @@ class Jobs:
             elif is_known:  # a run of another kind could name any module to import
                 self.entries[name] = state, error
         self.entries = going | self.entries
-        await self._happened({})
-        await self._turn()
+        await self._update({})
+        await self._start_next()
 
     async def warm(self) -> None:
         """Start the processes that wait for the first runs."""
         while len(self.spares) < min(SPARES, self.limits.jobs):
-            self.spares.append(await self._spare())
+            self.spares.append(await self._start_spare())
 
     async def close(self) -> None:
         """Stop all processes; the journal still lists their runs as running."""
@@ -140,7 +140,7 @@ class Jobs:
             await self.check_room(len(names), 0)
             others = {name: entry for name, entry in self.entries.items() if name not in names}
             await self._change({**others, **dict.fromkeys(names, ("queued", None))})
-        await self._turn()
+        await self._start_next()
 
     async def _check_start(self, name: str) -> None:
         """Raise if a run can't be added to the queue."""
@@ -196,17 +196,17 @@ class Jobs:
             if name in self.entries:
                 await self._change({n: e for n, e in self.entries.items() if n != name})
 
-    async def _turn(self) -> None:
+    async def _start_next(self) -> None:
         """Start the next runs of the queue, up to the limit of simultaneous runs."""
         async with self._changing:
             for name, (state, _) in list(self.entries.items()):
                 if self.closing or len(self.tasks) >= self.limits.jobs:
                     return
                 if state == "queued" and name not in self.tasks:
-                    await self._happened({name: ("going", None)})
-                    self.tasks[name] = asyncio.create_task(self._go(name))
+                    await self._update({name: ("going", None)})
+                    self.tasks[name] = asyncio.create_task(self._execute(name))
 
-    async def _go(self, name: str) -> None:
+    async def _execute(self, name: str) -> None:
         """Execute a run until it ends or is stopped."""
         code, reason = job.FAILED, ""
         try:
@@ -216,7 +216,7 @@ class Jobs:
                     break
                 await asyncio.sleep(ATTEMPT_SECONDS)
         except OSError as error:
-            reason = told(error)
+            reason = client_text(error)
         finally:
             self.processes.pop(name, None)
             self.tasks.pop(name, None)
@@ -224,18 +224,18 @@ class Jobs:
             async with self._changing:
                 if self._state(name) == "going":
                     await self._ended(name, code, reason)
-            await self._turn()
+            await self._start_next()
 
     async def _take_spare(self) -> asyncio.subprocess.Process:
         """Return a process that waits for a run, and start the next one."""
         alive = [process for process in self.spares if process.returncode is None]
-        process = alive.pop(0) if alive else await self._spare()
+        process = alive.pop(0) if alive else await self._start_spare()
         self.spares = alive
         if len(alive) < min(SPARES, self.limits.jobs) and not self.closing:
-            self.spares.append(await self._spare())
+            self.spares.append(await self._start_spare())
         return process
 
-    async def _spare(self) -> asyncio.subprocess.Process:
+    async def _start_spare(self) -> asyncio.subprocess.Process:
         """Start a process that waits for a run."""
         return await asyncio.create_subprocess_exec(
             *self.command,
@@ -260,7 +260,7 @@ class Jobs:
         code = await process.wait()
         lines = output.decode(errors="replace").strip().splitlines()
         root = self.catalogue.root
-        return code, told(lines[-1], root / name, root) if lines else ""
+        return code, client_text(lines[-1], root / name, root) if lines else ""
 
     async def _ended(self, name: str, code: int, reason: str) -> None:
         """Update the queue after the process of a run ended without a request to stop.
@@ -269,10 +269,10 @@ class Jobs:
         """
         status = await run_in_threadpool(self._recorded, name)
         if status in (RunStatus.FINISHED, RunStatus.FAILED, None):
-            await self._happened({name: None})
+            await self._update({name: None})
         else:
             busy = "another process is writing it" if code == job.BUSY else None
-            await self._happened({name: ("refused", busy or reason or "its process died")})
+            await self._update({name: ("refused", busy or reason or "its process died")})
         if code != job.DONE:
             logger.warning("%s: %s", name, reason or f"exit code {code}")
 
@@ -295,11 +295,11 @@ class Jobs:
         try:
             await run_in_threadpool(_write, self.path, entries)
         except HomewardError as cause:
-            raise Refusal.QUOTA(told(cause, self.catalogue.root)) from cause
+            raise Refusal.QUOTA(client_text(cause, self.catalogue.root)) from cause
         self.entries = entries
         self.revision += 1
 
-    async def _happened(self, changes: dict[str, Entry | None]) -> None:
+    async def _update(self, changes: dict[str, Entry | None]) -> None:
         """Change the queue, then write the journal; if writing fails, only log the error.
 
         `changes` has the new entries by name; None removes an entry.
@@ -312,7 +312,7 @@ class Jobs:
         try:
             await run_in_threadpool(_write, self.path, self.entries)
         except HomewardError as error:
-            logger.warning("%s", told(error, self.catalogue.root))
+            logger.warning("%s", client_text(error, self.catalogue.root))
 
 
 def _write(path: Path, entries: dict[str, Entry]) -> None:
@@ -353,7 +353,9 @@ def _read(path: Path) -> list[tuple[str, State, str | None]]:
             raise ValueError(f"format {value['format']}")
         entries = [(run["name"], run["state"], run["error"]) for run in value["runs"]]
     except (HomewardError, KeyError, TypeError, ValueError) as error:
-        logger.warning("%s can't be read and is ignored: %s", path.name, told(error, path.parent))
+        logger.warning(
+            "%s can't be read and is ignored: %s", path.name, client_text(error, path.parent)
+        )
         return []
     return [
         (name, cast("State", state), error if isinstance(error, str) else None)

@@ -86,7 +86,7 @@ class Selection(BaseModel):
 
 
 def paired(summaries: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return rows of one run, or of the two runs of a pair, the safe run first."""
+    """Return the rows of a list: each has one run, or the two runs of a pair, safe run first."""
     known = {each["id"]: each for each in summaries}
     rows: list[list[Mapping[str, Any]]] = []
     taken: set[str] = set()

@@ -70,7 +70,7 @@ class RefusalError(HomewardError):
         return self.sentence
 
 
-def told(error: BaseException | str, *folders: Path) -> str:
+def client_text(error: BaseException | str, *folders: Path) -> str:
     """Return the first line of an error for a client: paths lose their folders."""
     text = str(error)
     for folder in folders:
@@ -84,4 +84,4 @@ def last_line(traceback: str, *folders: Path) -> str:
     """Return the last line of a traceback; if Homeward raised it, without the exception's name."""
     line = traceback.rstrip().rpartition("\n")[2]
     name, colon, message = line.partition(": ")
-    return told(message if colon and name.startswith("homeward.") else line, *folders)
+    return client_text(message if colon and name.startswith("homeward.") else line, *folders)

@@ -35,7 +35,7 @@ from homeward.web.downloads import certificate_of, way_home_file
 from homeward.web.examples import examples
 from homeward.web.frames import differences, pack
 from homeward.web.player import html_of
-from homeward.web.refusals import Refusal, RefusalError, told
+from homeward.web.refusals import Refusal, RefusalError, client_text
 
 MAX_REPLAYS = 3  # in the cache
 MAX_DRAWN_BYTES = 64 << 20  # of the layers in the cache
@@ -278,7 +278,7 @@ class ViewingService:
             Run.create(target, kind, complete, uploaded, is_mission=mission)
         except InvalidFileError as cause:
             code = Refusal.CONFLICT if target.exists() else Refusal.UNUSABLE
-            raise RefusalError(code, told(cause, self.root)) from cause
+            raise RefusalError(code, client_text(cause, self.root)) from cause
 
     def do_preview(self, config: dict[str, Any]) -> bytes:
         """Return the frame with the preview of a configuration."""
@@ -359,11 +359,11 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
     """Return the code and the sentence of an exception; log an unexpected exception."""
     if isinstance(error, ReportError):
-        return Refusal(f"report_{error.code}"), told(error, root)
+        return Refusal(f"report_{error.code}"), client_text(error, root)
     for kind, code in CODES:
         if isinstance(error, kind):
-            return getattr(error, "code", code), told(error, root)
+            return getattr(error, "code", code), client_text(error, root)
     if isinstance(error, MemoryError):
         return Refusal.NO_MEMORY, "not enough memory for this request"
-    logger.error("%s: %s", type(error).__name__, told(error, root))
+    logger.error("%s: %s", type(error).__name__, client_text(error, root))
     return Refusal.FAILED, "internal error; see the server's log"

@@ -156,7 +156,7 @@ def serve(
     )
     logging.getLogger("uvicorn.error").addFilter(_short)
 
-    class Serving(uvicorn.Server):
+    class NotifyingServer(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
@@ -167,7 +167,7 @@ def serve(
             await super().shutdown(sockets)
 
     try:
-        Serving(config).run(sockets=[listener])
+        NotifyingServer(config).run(sockets=[listener])
     except SystemExit as cause:
         if cause.code not in FAILED:
             raise

@@ -191,11 +191,11 @@ def main(arguments: list[str]) -> dict[str, Any]:
     except RefusalError as refusal:
         return refused(refusal.sentence, refusal.code)
     except Exception as error:
-        line = told(error, source, name)
+        line = message_of(error, source, name)
         return refused(line[:400] or f"{name} can't be read")
 
 
-def told(error: Exception, source: Path, name: str) -> str:
+def message_of(error: Exception, source: Path, name: str) -> str:
     """Return the first line of an error; the path of the file becomes the client's name for it."""
     line = str(error).partition("\n")[0].replace(str(source), name)
     return line.replace(str(source.with_suffix("")), Path(name).stem)

@@ -55,7 +55,7 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
     raise Refusal.NOT_FOUND(f"{upload} does not exist")
 
 
-def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def shown_config(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """Return a configuration for display: paths become the number of an upload, or a file name."""
     shown = dict(config)
     for key, value in config.items():
