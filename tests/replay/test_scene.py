@@ -199,6 +199,6 @@ def test_driven_ground_tells_the_height_that_exported_paths_have(tmp_path: Path)
     moment = moment_of(tmp_path / "run", 4)
     maps = scene.maps(["model", "height"], moment)
     points = json.loads((tmp_path / "run" / "path_points.geojson").read_text())["features"]
-    start = divmod(moment.start, moment.belief.shape[1])
+    start = divmod(moment.start, scene.shape[1])
     assert maps["model"][start] == points[0]["properties"]["z"]
     assert maps["model"][start] != maps["height"][start]  # measured, with the simulated error
