@@ -4,6 +4,9 @@ Every message names the wrong value and its index, as in
 ``row (s=17, a=3) of the transitions sums to 1.2``.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HomewardError(Exception):
     """The base class of all exceptions that Homeward raises on purpose."""
@@ -43,3 +46,12 @@ class InfeasibleError(HomewardError):
 
 class MissingExtraError(HomewardError, ImportError):
     """An optional dependency is not installed; the message names the extra that installs it."""
+
+
+@contextmanager
+def prefixed(prefix: object, error: type[InvalidInputError] = InvalidInputError) -> Iterator[None]:
+    """Raise an `InvalidInputError` from the block again as `error`, its message after `prefix`."""
+    try:
+        yield
+    except InvalidInputError as cause:
+        raise error(f"{prefix}: {cause}") from cause

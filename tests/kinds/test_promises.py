@@ -11,7 +11,7 @@ from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
 from homeward.kinds.outcome import account, check_start, describe_bounds, describe_conflict
 from homeward.kinds.promises import (
-    ASKED,
+    CRITERION_KEYS,
     Promise,
     SafeConfig,
     criteria_of,
@@ -46,7 +46,7 @@ def grid_of(**values: Any) -> GridConfig:
 @pytest.mark.parametrize("kind", [GridConfig, RoverConfig])
 def test_what_is_not_asked_for_is_not_written_down(kind: type[Config]) -> None:
     written = kind().model_dump(mode="json")
-    assert not set(ASKED) & written.keys()
+    assert not set(CRITERION_KEYS) & written.keys()
     assert {"delta", "home", "seed"} <= written.keys()
     assert kind.model_validate_json(kind().model_dump_json()) == kind()
 
@@ -55,7 +55,7 @@ def test_what_is_asked_for_is_written_down_and_comes_back() -> None:
     asked = {"bases": [[1, 2]], "back_within": 3, "keep_in": [[0, 3], [0, 4]], "recall": 5}
     config = grid_of(**asked, algorithm="paper")
     written = config.model_dump(mode="json")
-    assert {name: written[name] for name in ASKED if name in written} == asked
+    assert {name: written[name] for name in CRITERION_KEYS if name in written} == asked
     assert checked(GridConfig, written, "a grid") == config
 
 
@@ -201,7 +201,7 @@ def test_the_complete_configuration_of_a_run_makes_another(tmp_path: Path) -> No
         Run.create(tmp_path / "three", "grid", changed)
 
 
-@pytest.mark.parametrize("name", [n for n in ASKED if n != "recall"])
+@pytest.mark.parametrize("name", [n for n in CRITERION_KEYS if n != "recall"])
 def test_an_explorer_that_keeps_nothing_is_asked_for_nothing(name: str) -> None:
     said = misfit({name: 1 if name != "bases" else [(1, 2)]}, True, lambda key: f"--{key}")
     assert said == f"--{name} needs an explorer with a safety level"

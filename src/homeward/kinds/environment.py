@@ -47,7 +47,7 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Put the explorer at the start of the given world, or of a newly drawn one."""
+        """Put the explorer at the start of the given world, or of a new random world."""
         super().reset(seed=seed)
         self._begin(self.np_random)
         return self._shown()

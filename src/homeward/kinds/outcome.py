@@ -1,11 +1,10 @@
-"""Checks of a run's criteria: can the first plan meet them, and did the run meet them."""
+"""Checks of a run's criteria: whether the first plan can meet them, and whether the run did."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from homeward.arrays import BoolArray
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.files import read_json
-from homeward.kinds.promises import ASKED, SafeConfig, states_of
+from homeward.kinds.promises import CRITERION_KEYS, SafeConfig, states_of
 from homeward.kinds.reachability import can_reach_start
 from homeward.models import Moves
 from homeward.planning.explorer import End
@@ -25,51 +24,63 @@ from homeward.runs.config import is_asked
 from homeward.runs.kind import Ended, Setup
 from homeward.runs.log import Record
 from homeward.solvers import Status
-from homeward.solvers.reach import reached
 
 FACTS = "summary.json"  # file with the facts of a finished run
 
 
 def describe_bounds(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each criterion that has a lowest bound, that is, once a step was taken."""
+    """Return a line on the lowest bound of each criterion; no lines if no step was taken.
+
+    `criteria` are those that `account` returns.
+    """
     bound = "lower bound over the whole run" if config.of_the_run() else "lowest bound of a plan"
     return [
-        f"{found['name']}: {bound} {floored(found['lowest'])}, required {found['level']:g}"
-        for found in criteria
-        if found["lowest"] is not None
+        f"{each['name']}: {bound} {floored(each['lowest'])}, required {each['level']:g}"
+        for each in criteria
+        if each["lowest"] is not None
     ]
 
 
 def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Return lists of home states; the explorer must be able to reach one state of each list."""
+    """Return lists of home states; the explorer must be able to reach one state of each list.
+
+    `start` is the state of the start, and `columns` the number of columns of the map.
+    """
     bases = states_of(config.bases, columns)
     if config.each_base:
         return [[base] for base in bases]
     return [bases or [start]]
 
 
-def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Return whether the explorer can't reach the homes from `state` in the true world."""
-    found = reached(moves.dest, moves.success, state)
-    return not all(found[homes].any() for homes in homes_of(config, start, columns))
+def can_return(config: SafeConfig, moves: Moves, start: int, columns: int) -> BoolArray:
+    """Return the mask [S] of the states that can reach the homes by the true `moves`."""
+    groups = homes_of(config, start, columns)
+    reach = [[can_reach_start(moves, home) for home in homes] for homes in groups]
+    return np.asarray(np.all([np.any(masks, axis=0) for masks in reach], axis=0))
 
 
-def trapped_at(
-    config: SafeConfig, moves: Moves, states: Sequence[int], start: int, columns: int
-) -> int | None:
-    """Return the number of steps after which no way home existed in truth; None if one exists.
+def is_stranded(config: SafeConfig, moves: Moves, states: Sequence[int], columns: int) -> bool:
+    """Return whether the explorer can't reach the homes from the last of `states`.
+
+    `states` are those of the run, from the start on.
+    """
+    return not can_return(config, moves, states[0], columns)[states[-1]]
+
+
+def trapped_at(config: SafeConfig, moves: Moves, states: Sequence[int], columns: int) -> int | None:
+    """Return the number of steps after which no way home existed; None if one exists at the end.
 
     `states` are those of the run, from the start on. A trap has no way out, so a binary search
     finds the step.
     """
-    stranded = partial(is_stranded, config, moves, start=start, columns=columns)
-    if not stranded(states[-1]):
+    way_back = can_return(config, moves, states[0], columns)
+    if way_back[states[-1]]:
         return None
-    return bisect_left(states, True, key=stranded)
+    return bisect_left(states, True, key=lambda state: not way_back[state])
 
 
 def recorded_outcome(directory: Path) -> dict[str, Any]:
-    """Return what became of the explorer, from the summary of a finished run; {} without one."""
+    """Return the outcome in the summary of a finished run, as `Kind.outcome` states; {} without."""
     try:
         facts = read_json(directory / FACTS)
         stranded, seen = facts["stranded"], facts.get("seen", facts.get("known_to_10cm"))
@@ -79,22 +90,12 @@ def recorded_outcome(directory: Path) -> dict[str, Any]:
     return {"stranded": stranded is True, "trapped_at": trapped, "seen": share}
 
 
-def can_return(config: SafeConfig, moves: Moves, start: int, columns: int) -> BoolArray:
-    """Return the mask [S] of the states that can reach the homes in the true world."""
-    groups = homes_of(config, start, columns)
-    found: BoolArray = np.all(
-        [np.any([can_reach_start(moves, home) for home in homes], axis=0) for homes in groups],
-        axis=0,
-    )
-    return found
-
-
 def check_start(config: SafeConfig, setup: Setup) -> None:
-    """Raise if no policy meets the criteria from the start; name a smallest conflicting set.
+    """Raise if no policy meets the criteria from the start; the message names criteria in conflict.
 
     Without additional criteria there is nothing to check: staying at the start meets δ.
     """
-    if all(not is_asked(getattr(config, name, None)) for name in ASKED):
+    if not any(is_asked(getattr(config, name, None)) for name in CRITERION_KEYS):
         return
     start, belief = setup.world.state, setup.belief.update(setup.world.look())
     if not config.of_the_run():
@@ -122,7 +123,7 @@ def describe_conflict(conflict: Sequence[str]) -> str:
 
 
 def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
-    """Return the conflicting criteria if a run ended because of a conflict, else None."""
+    """Return texts of the conflicting criteria if a run ended because of a conflict, else None."""
     if ended.manifest.end is not End.INFEASIBLE:
         return None
     names = [str(promise) for promise in config.promises()]

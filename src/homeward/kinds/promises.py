@@ -44,7 +44,7 @@ StepLimit = Annotated[
 
 
 def cell_from_text(value: Any) -> Any:
-    """Return the row and column of a text such as ``4,7``; return other values unchanged."""
+    """Return the row and column of a text such as ``4,7``; return other values, lists as tuples."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     if value.strip().startswith("cell:"):
@@ -61,14 +61,14 @@ def cell_from_text(value: Any) -> Any:
 Cell = Annotated[tuple[Row, Row], BeforeValidator(cell_from_text)]
 """A row and a column, both from 0; the text ``ROW,COL`` is converted."""
 
-ASKED = (
+CRITERION_KEYS = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
     *("bases", "each_base", "recall", "distance", "energy"),
 )
 """Keys of additional criteria; without a value they have no effect."""
 
-SAFE_KEYS = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
-"""Keys that only a safe explorer accepts."""
+SAFE_KEYS = ("delta", "correction", "home", *(name for name in CRITERION_KEYS if name != "recall"))
+"""Keys that only an explorer with a safety level accepts."""
 
 
 class Promise(NamedTuple):
@@ -88,7 +88,7 @@ class AgentConfig(Config):
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return values with `agent` replaced by `explorer` and `algorithm`, if possible.
 
-        So a run has the same record whichever keys name its agent.
+        So runs of the same agent have the same record, whichever keys name the agent.
         """
         if not isinstance(values.get("agent"), str):
             return values
@@ -100,24 +100,23 @@ class AgentConfig(Config):
             if values.get(key, default) not in (default, implied.get(key)):
                 raise InvalidInputError(f"agent and {key} exclude each other: choose one")
         for choice in product(*(get_args(fields[key].annotation) for key in keys)):
-            found = dict(zip(keys, choice, strict=True))
-            if meant_by(**found) == agent:
-                return {k: v for k, v in values.items() if k != "agent"} | found
+            chosen = dict(zip(keys, choice, strict=True))
+            if agent_of(**chosen) == agent:
+                return {k: v for k, v in values.items() if k != "agent"} | chosen
         return {**values, **implied}
 
     def explores_with(self) -> PlanningAgent | ActingAgent:
         """Return the agent named by the key `agent`, or else by `explorer` and `algorithm`."""
         if self.agent is not None:
             return find_agent(self.agent)
-        named = getattr(self, "algorithm", "rate"), getattr(self, "explorer", "safe")
-        return meant_by(*named)
+        return agent_of(getattr(self, "algorithm", "rate"), getattr(self, "explorer", "safe"))
 
 
 # fmt: off
 class SafeConfig(AgentConfig):
     """Keys of the safety criteria; a kind with an area to keep in adds `keep_in`."""
 
-    unset_keys: ClassVar = ("agent", *ASKED)
+    unset_keys: ClassVar = ("agent", *CRITERION_KEYS)
     promise_keys: ClassVar = (*SAFE_KEYS, "floor")
 
     delta: Delta = 0.98
@@ -179,27 +178,28 @@ class SafeConfig(AgentConfig):
         limits = self.run_limits()
         if limits:
             steps = [] if self.back_within is None else [f"{self.back_within} steps"]
-            said = " and ".join([*steps, *(f"{limit} in all" for limit in limits)])
-            homes = [f"{home} within {said}" for home in homes]
-        found = [Promise(home, self.delta) for home in homes]
+            amounts = " and ".join([*steps, *(f"{limit} in all" for limit in limits)])
+            homes = [f"{home} within {amounts}" for home in homes]
+        promises = [Promise(home, self.delta) for home in homes]
         if self.back_within is not None and not limits:
-            many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
-            found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
+            time = f"{self.back_within} step{'s' * (self.back_within != 1)}"
+            level = self.level("back_within")
+            promises += [Promise(f"{home} within {time}", level) for home in homes]
         if getattr(self, "keep_in", None) is not None:
-            found.append(Promise("stay inside", self.level("keep_in")))
-        return tuple(found)
+            promises.append(Promise("stay inside", self.level("keep_in")))
+        return tuple(promises)
 
     def run_limits(self) -> list[str]:
-        """Return the amounts that the whole run may use, the way home included, as text."""
+        """Return the limits of the whole run, the way home included, as texts such as "50 m"."""
         return []
 
     def of_the_run(self) -> bool:
         """Return whether levels hold for the whole run, not for each plan by itself."""
         return not self.explores_with().paper
 
-    def level(self, asked: Literal["back_within", "keep_in"]) -> float:
+    def level(self, criterion: Literal["back_within", "keep_in"]) -> float:
         """Return the level of a criterion; δ if the criterion has no level of its own."""
-        own: float | None = getattr(self, f"{asked}_delta")
+        own: float | None = getattr(self, f"{criterion}_delta")
         return self.delta if own is None else own
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
@@ -215,16 +215,16 @@ EXPLORERS: dict[str, dict[str, Any]] = {
     "near-bayesian": {"safe": False, "bonus": NearBayesian()},
     "naive": {"naive": True},
 }
-"""What the key `explorer` means: the fields of its `PlanningAgent`."""
+"""By value of the key `explorer`, the arguments of its `PlanningAgent`."""
 
 
-def meant_by(algorithm: str, explorer: str = "safe") -> PlanningAgent:
+def agent_of(algorithm: str, explorer: str = "safe") -> PlanningAgent:
     """Return the agent for values of the keys `algorithm` and `explorer`."""
     return PlanningAgent(algorithm == "paper", **EXPLORERS[explorer])
 
 
 def naming(info: ValidationInfo) -> Named:
-    """Return the function that names keys in a validator's messages."""
+    """Return the function from a key to its name in messages, for a validator."""
     named: Named = (info.context or {}).get("named", str)
     return named
 
@@ -236,7 +236,10 @@ def check_keys(
     explicit: Collection[str],
     named: Named,
 ) -> None:
-    """Raise if `keys` contradict, or if one that is explicit or not default has no effect."""
+    """Raise if values of `keys` contradict each other, or if one of these keys has no effect.
+
+    A key without effect is accepted if it has its default value and is not `explicit`.
+    """
     values = {name: getattr(config, name) for name in keys}
     default = {name: field.default for name, field in type(config).model_fields.items()}
     given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
@@ -247,33 +250,36 @@ def check_keys(
 
 def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
     """Return a message on keys that contradict each other; None if no keys do."""
-    asked = [name for name in ASKED if is_asked(values.get(name))]
-    needless = next((name for name in asked if name != "recall"), None)
-    if has_no_criterion and needless is not None:
-        return f"{named(needless)} needs an explorer with a safety level"
+    given = [name for name in CRITERION_KEYS if is_asked(values.get(name))]
+    unsafe = next((name for name in given if name != "recall"), None)
+    if has_no_criterion and unsafe is not None:
+        return f"{named(unsafe)} needs an explorer with a safety level"
     for other in ("back_within", "keep_in", "bases"):
         name = "each_base" if other == "bases" else f"{other}_delta"
-        if name in asked and other not in asked:
+        if name in given and other not in given:
             return f"{named(name)} has no effect without {named(other)}"
     current, paper = values.get("home") == "current", values.get("algorithm") == "paper"
-    if current and "bases" in asked:
+    if current and "bases" in given:
         return f"{named('home')} current and {named('bases')} exclude each other: choose one"
     bases = [tuple(base) for base in values.get("bases") or ()]
     twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
     if twice is not None:
         return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
-    if not paper and (current or "recall" in asked):
+    if not paper and (current or "recall" in given):
         what = f"{named('home')} current" if current else named("recall")
         return f"{what} needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
         return f"{named('floor')} has no effect with {named('algorithm')} paper"
-    limit = next((name for name in ("distance", "energy") if name in asked), None)
+    limit = next((name for name in ("distance", "energy") if name in given), None)
     for name in ("each_base", "back_within_delta"):
-        if limit is not None and name in asked:
-            return f"{named(limit)} and {named(name)} exclude each other: one way home keeps it all"
+        if limit is not None and name in given:
+            return (
+                f"{named(limit)} and {named(name)} exclude each other: with a limit of the whole "
+                "run, there is one way home with one level"
+            )
     if limit is not None and paper:
         return f"{named(limit)} is a limit of the whole run: it needs {named('algorithm')} rate"
-    if values.get("recall") == 1 and "keep_in" in asked:
+    if values.get("recall") == 1 and "keep_in" in given:
         return f"{named('recall')} 1 and {named('keep_in')}: the only step could leave the area"
     return None
 
@@ -309,7 +315,10 @@ def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Return the state of the cell `what`; raise if off the map, or `closed` [S] by `why`."""
+    """Return the state of a cell (row, column); raise if it is off the map or `closed` [S].
+
+    `what` names the cell in messages, and `why` says what closes it.
+    """
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(
@@ -328,28 +337,29 @@ def criteria_of(
     inside: BoolArray | None,
     allowances: tuple[Allowance, ...] = (),
 ) -> list[Criterion]:
-    """Return the planner's criteria in the order of `promises`; `inside` [S] masks the area.
+    """Return the planner's criteria, in the order of `SafeConfig.promises`.
 
-    `allowances` are what the whole run may use.
+    `columns` is the number of columns of the map, `inside` the mask [S] of the area to keep in, and
+    `allowances` are the limits of the whole run.
     """
     if config.has_no_criterion():
         return []
     bases = states_of(config.bases, columns)
     homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
-    found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
+    criteria: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
     if allowances:
         limits = allowances, config.delta
-        found = [ReturnBefore(*limits, home, config.back_within) for home in homes]
+        criteria = [ReturnBefore(*limits, home, config.back_within) for home in homes]
     elif config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
-        found += [ReturnWithin(steps, level, home) for home in homes]
+        criteria += [ReturnWithin(steps, level, home) for home in homes]
     if inside is not None:
-        found.append(StayInside(inside, config.level("keep_in")))
-    return found
+        criteria.append(StayInside(inside, config.level("keep_in")))
+    return criteria
 
 
 def place_of(config: SafeConfig) -> str:
-    """Return a text that names the start, or the bases, to return to."""
+    """Return a text that names where to return to: the start, or the bases."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -359,7 +369,10 @@ def place_of(config: SafeConfig) -> str:
 
 
 def promise_of(config: SafeConfig, named: str = "it") -> str:
-    """Return what a run promises as a sentence without a full stop; `named` is the explorer."""
+    """Return the promise of a run as a sentence without a full stop.
+
+    `named` is the explorer's name in the sentence.
+    """
     if config.has_no_criterion():
         return "no promise: the run keeps no safety level"
     if not config.of_the_run():

@@ -18,7 +18,10 @@ COLOURS = (
 
 
 def tidy(axis: Axes, *, below: bool = True) -> None:
-    """Remove the top and right edges and draw horizontal grid lines, behind the data if `below`."""
+    """Remove the top and right edges of the axes, and draw horizontal grid lines.
+
+    If `below`, the grid lines are behind the data.
+    """
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     axis.yaxis.grid(color=LINES, linewidth=0.8)
@@ -26,21 +29,22 @@ def tidy(axis: Axes, *, below: bool = True) -> None:
         axis.set_axisbelow(True)
 
 
-def draw_comparison(found: Sequence[dict[str, Any]], steps: int, title: str) -> Figure:
-    """Return a figure of agents: gain by steps, and the fraction that can come home.
+def draw_comparison(agents: Sequence[dict[str, Any]], steps: int, title: str) -> Figure:
+    """Return a figure that compares agents: gain by steps, and the fraction that can come home.
 
-    `found` are the summaries of `studies.compare`. The gain is a median with quartiles over the
-    runs; a cross marks where a run was stranded. Agents without a promise have dashed lines.
+    `agents` are the summaries that `studies.compare` makes, one per agent. The gain is the median
+    with quartiles over the runs; a cross marks where a run was stranded. Agents without a promise
+    have dashed lines.
     """
     figure = Figure(figsize=(11.0, 5.6), dpi=140, layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1.0))
-    at = np.linspace(0.0, steps, len(found[0]["home_curve"]))
+    at = np.linspace(0.0, steps, len(agents[0]["home_curve"]))
     handles = []
-    for number, each in enumerate(found):
+    for number, each in enumerate(agents):
         colour = COLOURS[number % len(COLOURS)]
         low, middle, high = each["curves"]
         is_proven = each["promise"] != "none"
-        dashes = (3.0 * number, (4.0, 3.0))  # shifted, so that equal curves all show
+        dashes = (3.0 * number, (4.0, 3.0))  # shifted, so that equal curves are all visible
         line: dict[str, Any] = {
             "color": colour,
             "linestyle": "-" if is_proven else dashes,
@@ -54,7 +58,7 @@ def draw_comparison(found: Sequence[dict[str, Any]], steps: int, title: str) -> 
         lost = f"{each['stranded']} of {each['runs']} stranded"
         handles.append(Line2D([], [], label=f"{each['agent']}: {lost}", **line))
     left.set_title("Gain (median and quartiles; × a run is stranded)", loc="left", fontsize=11)
-    left.set_ylabel(found[0]["unit"])
+    left.set_ylabel(agents[0]["unit"])
     left.set_ylim(bottom=0.0)
     right.set_title("Can come home in the true world", loc="left", fontsize=11)
     right.set_ylabel("fraction of runs")

@@ -1,4 +1,4 @@
-"""Films: writes frames to a .gif or .mp4 file, atomically."""
+"""Films: write frames to a .gif or .mp4 file, atomically."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write frames [height, width, 3] to a .gif or .mp4 file, atomically; few are in memory."""
+    """Write frames [height, width, 3] to a .gif or .mp4 file, atomically.
+
+    Only a few frames are in memory at a time.
+    """
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
@@ -68,7 +71,7 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
         macro_block_size=BLOCK,
         output_params=["-threads", "1", "-fflags", "+bitexact"],
     )
-    with closing(writer):  # otherwise its process would continue after an error
+    with closing(writer):  # otherwise the process of FFmpeg would continue after an error
         for frame in frames:
             writer.append_data(frame)
 
@@ -76,7 +79,8 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
 @contextmanager
 def completed(out: Path) -> Iterator[Path]:
     """Yield a temporary path with the same file name; the file replaces `out` at the end."""
-    # Writers need the suffix of the name. A resumed run deletes folders that are left.
+    # Writers choose the format by the suffix. A killed process leaves the folder behind; a resumed
+    # run deletes it.
     folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
         with refusing(out, "can't be written"):

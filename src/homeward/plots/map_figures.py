@@ -28,9 +28,9 @@ class Layout(NamedTuple):
     """The layout around maps; lengths are in inches."""
 
     ink: str  # colour of titles
-    left: float = 0.0  # space for coordinates beside a map
+    left: float = 0.0  # space for coordinates left of a map
     gap: float = 0.34  # space between maps
-    edge: float = 0.0  # space beside the last map
+    edge: float = 0.0  # space right of the last map
     over: float = 0.06  # space between the text and a map
     under: float = 0.34  # space below a map
     foot: float = 0.38  # space for the legend, in addition to `under`
@@ -38,7 +38,9 @@ class Layout(NamedTuple):
     title: tuple[float, float] = (0.34, 15.0)  # distance from the edge, and font size in points
     line: float = 0.17  # height of a line of text
     letters: float = 13.5  # characters per inch
-    words: tuple[float, float, float] = (0.5, 0.06, 0.55)  # x as a fraction; offsets in y
+    words: tuple[float, float, float] = (0.5, 0.06, 0.55)
+    # text above a map: x as a fraction of its width, distance from the map, offset of a line from
+    # its top as a fraction of a line
     min_width: float = 4.6
 
     def width(self, columns: int, side: float) -> float:
@@ -72,8 +74,8 @@ def draw_maps(
 ) -> Figure:
     """Return a figure with the maps in rows of `columns`; the caller draws the legend.
 
-    `side` returns the width of a map in inches, given the number of columns. `aspect` returns
-    height / width of a panel.
+    `side` returns the width of a map in inches, given the number of columns. `aspect` returns the
+    height of a panel's map divided by its width. `draw` draws a panel's map.
     """
     if not panels:
         raise InvalidProblemError("there is no panel to draw")
@@ -96,9 +98,9 @@ def draw_maps(
     head = layout.head[0] if title else layout.head[1]
     pitch = layout.left + wide_map + layout.gap
     wide = layout.width(columns, wide_map)
-    spoken = layout.line * (sum(above) + sum(below))
+    text_height = layout.line * (sum(above) + sum(below))
     between = (layout.over + layout.under) * len(rows)
-    high = head + sum(tall) + spoken + between + layout.foot
+    high = head + sum(tall) + text_height + between + layout.foot
     figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
     FigureCanvasAgg(figure)
     left, top = (wide - columns * pitch + layout.edge) / 2 + layout.left, high - head
@@ -143,7 +145,10 @@ def _write(axes: Axes, line: str, at: tuple[float, float], points: float, **styl
 
 
 def mark(marker: str, size: float, fill: str, edge: str, width: float) -> Line2D:
-    """Return a marker without a position, for maps and legends; sizes are in points."""
+    """Return a marker without a position, for maps and legends; `size` and `width` are in points.
+
+    `width` is the width of its edge.
+    """
     return Line2D([], [], ls="", marker=marker, ms=size, mfc=fill, mec=edge, mew=width)
 
 

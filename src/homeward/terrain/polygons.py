@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError, prefixed
 from homeward.extras import need
 from homeward.files import refusing
 from homeward.terrain.elevation import (
@@ -87,7 +87,7 @@ def read_geojson(
         value = json.loads(data, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as cause:  # ValueError from Unicode or JSON
         raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
-    try:
+    with prefixed(path, InvalidFileError):
         content = parse(value)
         if value.get("crs") is None:
             return content
@@ -100,8 +100,6 @@ def read_geojson(
         if name == crs_name(cells.crs):
             return content
         return converted(content, _converter(name, cells, what))
-    except InvalidInputError as cause:
-        raise InvalidFileError(f"{path}: {cause}") from cause
 
 
 def area_from(value: Any) -> Area:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from homeward.arrays import FloatArray, number
-from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
+from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError, prefixed
 from homeward.files import refusing
 from homeward.terrain.elevation import (
     Elevation,
@@ -122,11 +122,9 @@ def _part(
 ) -> tuple[PixelWindow, Transform]:
     """Return the pixels of a window, and the transform of the whole raster."""
     transform = _transform(path, source, pixel)
-    try:
+    with prefixed(path):
         part = PixelWindow(0, 0, *source.shape[::-1]) if window is None else window
         return part.within(source.shape, transform), transform
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"{path}: {cause}") from cause
 
 
 def read_layer(
@@ -257,10 +255,8 @@ def _transform(path: Path, source: RasterSource, pixel: float | None) -> Transfo
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
         raise InvalidInputError(f"{path}: has its own pixel size: remove the one you gave")
-    try:
+    with prefixed(path, InvalidFileError):
         return check_transform(source.transform)
-    except InvalidInputError as cause:
-        raise InvalidFileError(f"{path}: {cause}") from cause
 
 
 def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:

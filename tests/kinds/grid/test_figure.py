@@ -16,7 +16,7 @@ from PIL import Image
 
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid import figure
-from homeward.kinds.grid.figure import LIKED, WARNING, Panel, RunFilm, draw_panels, write_film
+from homeward.kinds.grid.figure import TAKEN, WARNING, Panel, RunFilm, draw_panels, write_film
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import COLOURS, GROUND, INK, UNSEEN_COLOUR, WALL_COLOUR
 
@@ -105,7 +105,7 @@ def test_a_move_that_stands_out_is_an_arrow_over_the_path() -> None:
     axes = draw_panels([panel(taken=(4, 9))]).axes[0]
     (arrow,) = (p for p in axes.patches if isinstance(p, FancyArrowPatch))
     line, start, here = axes.lines
-    assert to_hex(arrow.get_edgecolor()) == LIKED
+    assert to_hex(arrow.get_edgecolor()) == TAKEN
     assert arrow.get_zorder() > max(line.get_zorder(), start.get_zorder(), here.get_zorder())
     box = arrow.get_path().get_extents()
     assert (box.x1, box.y1) == pytest.approx((1.0, 2.0), abs=0.2)

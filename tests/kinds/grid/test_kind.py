@@ -8,9 +8,10 @@ import pytest
 
 from homeward.errors import InvalidInputError
 from homeward.kinds.grid.config import GridConfig
-from homeward.kinds.grid.kind import make, map_of, products, stranded_in, window_of
+from homeward.kinds.grid.kind import make, map_of, products, window_of
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
+from homeward.kinds.outcome import is_stranded
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.runs.config import checked
@@ -164,7 +165,8 @@ def test_who_asks_for_a_base_is_stranded_where_there_is_no_way_to_it(tmp_path: P
         ({"bases": [[0, 0], [0, 2]]}, False),
         ({"bases": [[0, 0], [0, 2]], "each_base": True}, True),
     ):
-        assert stranded_in(checked(GridConfig, asked, "a grid"), world) is stranded
+        config = checked(GridConfig, asked, "a grid")
+        assert is_stranded(config, world.moves, [1, world.state], 3) is stranded
 
 
 WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "start": 24}

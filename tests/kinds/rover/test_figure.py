@@ -205,13 +205,13 @@ def key(figure: Figure) -> list[str]:
 def test_the_key_says_what_is_there_and_nothing_else() -> None:
     assert key(draw_terrain([panel()])) == ["path, broader where taken often", "start", "end"]
     blocked = cells(blocked=(5, 9))
-    full = [panel(blocked, stranded=True, home=3), panel(blocked)]
+    full = [panel(blocked, stranded=True, bases=[3]), panel(blocked)]
     assert key(draw_terrain(full)) == [
         "path, broader where taken often",
         "start",
         "end",
         "end: no way back to the start",
-        "home",
+        "base",
         "no data, not entered",
     ]
 
@@ -289,13 +289,12 @@ def test_on_a_turned_grid_the_edge_lies_along_the_grid() -> None:
 
 
 def test_bases_are_marked_but_for_the_start() -> None:
-    found = draw_terrain([panel(bases=[0, 17, 25], home=17)])
+    found = draw_terrain([panel(bases=[0, 17, 25])])
     marks: list[Any] = [line for line in found.axes[0].lines if line.get_marker() == "p"]
     places = [(float(mark.get_xdata()[0]), float(mark.get_ydata()[0])) for mark in marks]
     assert places == [(650.0, 870.0), (610.0, 850.0)]
     labels = [text.get_text() for text in found.legends[0].get_texts()]
     assert "base" in labels
-    assert "home" not in labels
     plain = draw_terrain([panel(area=((RING,),))]).legends[0].get_texts()
     assert [t.get_text() for t in plain] == [
         *("path, broader where taken often", "start", "end", "edge to keep within"),

@@ -16,7 +16,10 @@ WINDOW_FORM = "ROW:ROW,COL:COL"
 
 
 def _window(value: object) -> object:
-    """Return the rows (first, last) and columns (first, last) of a text such as ``2:9,0:6``."""
+    """Return rows (first, last) and columns (first, last) of a text such as ``2:9,0:6``.
+
+    Return other values unchanged, lists as tuples.
+    """
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
@@ -27,7 +30,7 @@ def _window(value: object) -> object:
 
 
 def _readable(text: str) -> str:
-    """Return `text`; raise if it is not a map."""
+    """Return the text itself; raise if it is not a map."""
     from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
 
     HeightMap.from_text(text, levels=MAX_LEVELS)
@@ -51,14 +54,14 @@ class GridConfig(SafeConfig):
         Field(title="Fraction of walls", ge=0.0, le=1.0, description="Mean fraction of walls."),
     ] = 0.2
     levels: Annotated[
-        int, Field(ge=2, le=9, description="Number of different heights, from 1.")
+        int, Field(ge=2, le=9, description="Number of different heights; the lowest is 1.")
     ] = 5
     climb: Annotated[
         int, Field(ge=1, le=8, description="Largest rise of a move that works, in levels.")
     ] = 1
     start: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Field(description="The start, ROW,COL from 0; in a file, row·size + column."),
+        Field(description="The start: ROW,COL, counted from 0; in a file, row·size + column."),
         Option(form="ROW,COL", unset="drawn from the seed"),
     ] = None
     map: Annotated[
@@ -87,7 +90,7 @@ class GridConfig(SafeConfig):
         Annotated[tuple[Cell, Cell], BeforeValidator(_window)] | None,
         Field(
             title="Stay inside",
-            description="Never act outside of these rows and columns, first and last included.",
+            description="Never act outside of these rows and columns; both ends are included.",
         ),
         Option(form=WINDOW_FORM),
     ] = None

@@ -23,7 +23,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.kinds.grid.config import GridConfig
-from homeward.kinds.grid.kind import map_of, stranded_in
+from homeward.kinds.grid.kind import map_of
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import (
     GROUND,
@@ -33,6 +33,7 @@ from homeward.kinds.grid.world import (
     colour_of,
     side_of,
 )
+from homeward.kinds.outcome import is_stranded
 from homeward.plots.films import write_frames
 from homeward.plots.map_figures import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
@@ -40,7 +41,7 @@ from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.words import ENDS
 
-WARNING, LIKED = "#c4381d", "#1261b8"
+WARNING, TAKEN = "#c4381d", "#1261b8"  # colours of warnings, and of the move that was taken
 LAYOUT = Layout(INK, edge=0.34)
 MARKS = {
     "start": ("o", 3.5, 1.0, PAPER, INK, 0.22),
@@ -55,19 +56,19 @@ class Panel:
     """One run on one map up to a step, with title, note and caption."""
 
     grid: HeightMap
-    seen: BoolArray  # [S] the squares to show; others stay grey
+    seen: BoolArray  # [S] mask of the squares to show; others are grey
     path: Sequence[int]  # states, from the start to the current one
     title: str = ""
     note: str = ""
     refused: tuple[int, int] | None = None  # a move (from, to) that the planner calls unsafe
     stranded: bool = False  # the explorer can't get back to the start
     taken: tuple[int, int] | None = None  # a move (from, to) to highlight
-    doubt: int | None = None  # an unseen square that the way back must cross
-    caption: str = ""  # below the panel
+    doubt: int | None = None  # an unseen square that the way back must cross, marked by "?"
+    caption: str = ""  # text below the map
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
-    """Draw runs side by side, row after row, with a legend below."""
+    """Return a figure of runs in rows of `columns` maps, with a legend below."""
     figure = draw_maps(
         panels, columns, title, LAYOUT, lambda columns: _side(panels), _aspect, _draw_panel
     )
@@ -76,7 +77,7 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Write a picture of a run up to its last step."""
+    """Write a picture of a run, up to its last step, to the file `path`."""
     if run.is_mission:
         draw_panels([_reported(run)], 1).savefig(path)
         return
@@ -84,13 +85,14 @@ def draw_run(run: Run, path: Path) -> None:
     end = run.manifest.end
     note = f"{world.seen.mean():.0%} seen in {len(states) - 1} steps"
     note = note if end is None else f"{note}: {ENDS[end]}"
-    known, stranded = world.seen | world.grid.walls, stranded_in(config, world)
+    known = world.seen | world.grid.walls
+    stranded = is_stranded(config, world.moves, states, world.grid.shape[1])
     panel = Panel(world.grid, known, states, _title(config), note, stranded=stranded)
     draw_panels([panel], 1).savefig(path)
 
 
 def _reported(run: Run) -> Panel:
-    """Return the panel of a mission: of its map only what was reported is known."""
+    """Return the panel of a mission, which shows the heights that were reported."""
     config = checked(GridConfig, run.config, str(run.directory / "config.json"))
     replay = Replay(run.directory)
     belief: Any = replay.at(len(replay.log)).belief
@@ -127,7 +129,7 @@ def _title(config: GridConfig) -> str:
 def write_film(
     grid: HeightMap, path: Sequence[int], out: Path, *, fps: float = 8.0, title: str = ""
 ) -> None:
-    """Write the film of a run, one frame per step, as .gif or .mp4, completely or not at all."""
+    """Write the film of a path on a map, one frame per step, to a .gif or .mp4 file, atomically."""
     write_frames(RunFilm(Panel(grid, grid.walls, path, title)).frames(), out, fps)
 
 
@@ -178,7 +180,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         cross += ends[0] + 0.5 * (ends[1] - ends[0])
         axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
     if panel.taken is not None:
-        _draw_move(axes, _places(panel.taken, panel.grid), LIKED)
+        _draw_move(axes, _places(panel.taken, panel.grid), TAKEN)
     if panel.doubt is not None:
         x, y = _places([panel.doubt], panel.grid)[0].tolist()
         axes.text(x, y, "?", ha="center", va="center", color=WARNING, size=15, weight="bold")
@@ -212,12 +214,12 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Return the background colour of a square; a wall has only this colour."""
+    """Return the background colour of a square; a wall is wholly in this colour."""
     return colour_of(WALL) if height == WALL else GROUND
 
 
 def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D]:
-    """Draw the path and its marks; return the path and the mark of the explorer."""
+    """Draw the path and its marks; return the line of the path and the mark at its end."""
     inches = float(axes.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
     unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points per square
     places = _places(panel.path, panel.grid)
@@ -267,7 +269,7 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
         cross = Line2D([], [], ls="", marker="x", ms=8, color=WARNING, mew=2.4)
         signs.append(("planner calls it unsafe", cross))
     if any(panel.taken is not None for panel in panels):
-        signs.append(("move taken", Line2D([], [], color=LIKED, lw=2.0)))
+        signs.append(("move taken", Line2D([], [], color=TAKEN, lw=2.0)))
     room = {"fontsize": 9.5, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.2}
     size = max(7.5, 9.5 * scale)
     draw_key(figure, squares, 0.44, **{**room, "fontsize": size, "columnspacing": 1.2 * scale**2})
@@ -281,7 +283,7 @@ def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
 
 
 def _side(panels: Sequence[Panel]) -> float:
-    """Return the width of a panel in inches, so that squares are visible and panels not tall."""
+    """Return the width of a map in inches; wide enough for its squares, and no map is very tall."""
     wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
     return float(min(wide, 8.0 / max(_aspect(p) for p in panels)))
 

@@ -33,7 +33,7 @@ from homeward.kinds.outcome import (
     recorded_outcome,
     trapped_at,
 )
-from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
+from homeward.kinds.promises import CRITERION_KEYS, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
 from homeward.runs.kind import MAX_CELLS, Ended, Form, Kind, Metrics, Setup
 
@@ -64,21 +64,24 @@ def uniform(levels: int) -> FloatArray:
 
 
 def window_of(config: GridConfig, shape: tuple[int, int], start: int) -> BoolArray | None:
-    """Return the mask [S] of the squares to keep in, or None; raise if the start is outside."""
+    """Return the mask [S] of the squares to keep in; None without a window to keep in.
+
+    Raise if the window is empty or off the map, or if the start is outside.
+    """
     if config.keep_in is None:
         return None
     (top, bottom), (left, right) = config.keep_in
-    said = f"the window to keep in, rows {top}:{bottom} and columns {left}:{right},"
+    window = f"the window to keep in, rows {top}:{bottom} and columns {left}:{right}"
     rows, columns = shape
     if bottom < top or right < left:
-        raise InvalidInputError(f"{said} is empty")
+        raise InvalidInputError(f"{window}, is empty")
     if bottom >= rows or right >= columns:
-        raise InvalidInputError(f"{said} is off the map of {rows} rows and {columns} columns")
+        raise InvalidInputError(f"{window}, is off the map of {rows} rows and {columns} columns")
     inside = np.zeros(shape, dtype=bool)
     inside[top : bottom + 1, left : right + 1] = True
     if not inside.flat[start]:
         row, column = divmod(start, columns)
-        raise InvalidInputError(f"the start, row {row} and column {column}, is outside {said[:-1]}")
+        raise InvalidInputError(f"the start, row {row} and column {column}, is outside {window}")
     return inside.ravel()
 
 
@@ -91,7 +94,7 @@ def make(config: GridConfig) -> Setup:
 
 
 def setup_of(config: GridConfig, belief: HeightBelief, world: World, start: int) -> Setup:
-    """Return the setup of a run in a world; `belief` knows its walls."""
+    """Return the setup of a run in a world, given a belief that knows the walls, and the start."""
     for base in config.bases:
         state_of(base, "a base", belief.shape, belief.known == WALL, "a wall")
     criteria = criteria_of(config, belief.shape[1], window_of(config, belief.shape, start))
@@ -119,14 +122,8 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
     }
 
 
-def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Return whether the explorer can't reach the start, or the bases, in the true world."""
-    grid = world.grid
-    return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
-
-
 def metrics(config: GridConfig, setup: Setup) -> Metrics:
-    """Return what a comparison measures: squares seen, and the way back in the true map."""
+    """Return the metrics of a comparison: squares seen, and whether a way back exists in truth."""
     world = setup.world
     assert isinstance(world, HeightGridWorld)
     way_back = can_return(config, world.moves, world.grid.start, world.grid.shape[1])
@@ -147,12 +144,12 @@ def products(ended: Ended) -> None:
     facts = {
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
-        "stranded": stranded_in(config, world),
-        "trapped_at": trapped_at(config, world.moves, path, grid.start, grid.shape[1]),
+        "stranded": is_stranded(config, world.moves, path, grid.shape[1]),
+        "trapped_at": trapped_at(config, world.moves, path, grid.shape[1]),
         "seen": float(world.seen.mean()),
-        "reached": float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean()),
+        "reached": float(world.seen[grid.safely_seen & ~grid.walls].mean()),
         **account(config, ended.records()),
-        "conflict": conflict_at_end(config, ended, world.grid.start),
+        "conflict": conflict_at_end(config, ended, grid.start),
         "why": ended.why,
     }
     replace_json(ended.directory / FACTS, facts)
@@ -167,7 +164,7 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def check(config: GridConfig) -> None:
-    """Raise if a map is too large to be explored from a page."""
+    """Raise if a map is too large for a run that a page starts."""
     if config.map is not None and len(config.map) > MAX_CELLS:
         raise InvalidInputError(f"a map of {len(config.map):,} letters is more than {MAX_CELLS:,}")
 
@@ -177,15 +174,18 @@ DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start
 
 
 def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function of an explorer: (texts on its progress, terminal map, "" if too wide)."""
+    """Return a function from an explorer to texts on its progress and a map for a terminal.
 
-    def told(explorer: Any) -> tuple[list[str], str]:
+    The map is "" if it is too wide.
+    """
+
+    def progress(explorer: Any) -> tuple[list[str], str]:
         world, grid = explorer.world, explorer.world.grid
         known = np.where(world.seen | grid.walls, grid.heights.ravel(), 0).reshape(grid.shape)
         small = max(grid.shape) <= MAX_TERMINAL_SQUARES
         return [f"{world.seen.mean():.0%} seen"], write(known, world.state) if small else ""
 
-    return told
+    return progress
 
 
 GRID = Kind(
@@ -215,7 +215,7 @@ GRID = Kind(
         keys=(
             *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
             *("algorithm", "floor", "stay", "discount", "limit"),
-            *(key for key in ASKED if key in GridConfig.model_fields),
+            *(key for key in CRITERION_KEYS if key in GridConfig.model_fields),
         ),
         check=check,
         safe={"explorer": "safe"},

@@ -8,8 +8,8 @@ A map is written with one character per square::
 
 For example, the lines ``11#`` and ``5b2`` are a grid of two rows and three columns; the start is in
 the middle of the second row, at height 2. States are row-major. From a square the explorer sees
-that square and its eight neighbours. It can step to a neighbour that is not a wall and at most one
-higher, or at most `climb` (see `HeightBelief`).
+that square and its eight neighbours. It can move to a neighbour that is not a wall and at most
+`climb` levels higher (see `HeightBelief`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.reachability import can_reach_start, move_graph
 from homeward.models import Moves
 
-MAX_LEVELS = 9  # largest number of different heights of a map: each is one digit
-STARTS = "abcdefghi"  # letters of a start on height 1 to `MAX_LEVELS`
+MAX_LEVELS = 9  # largest number of different heights of a map, since each is one digit
+STARTS = "abcdefghi"  # letters that mark the start, by its height from 1 to `MAX_LEVELS`
 
 
 @dataclass(frozen=True, eq=False)
 class HeightMap:
-    """A map of at least two squares, each a wall or with a height, and a start on it.
+    """A map of two or more squares, each a wall or of a known height, and a start on it.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class HeightMap:
 
     @classmethod
     def from_text(cls, text: str, *, levels: int = LEVELS, climb: int = 1) -> HeightMap:
-        """Read a map with one character per square; surrounding whitespace is ignored.
+        """Return the map of a text with one character per square; outer whitespace is ignored.
 
-        Heights are from 1 to `levels`; a move climbs at most `climb`.
+        Heights are from 1 to `levels`; a move climbs at most `climb` levels.
         """
         known = {str(height): height for height in range(1, levels + 1)} | {"#": WALL}
         starts = {STARTS[height - 1]: height for height in range(1, levels + 1)}
@@ -138,12 +138,12 @@ class HeightMap:
         start: int | None = None,
         climb: int = 1,
     ) -> HeightMap:
-        """Draw heights, walls and a start.
+        """Draw a map: heights, walls and a start.
 
         Heights have the distribution `prior` [H] or [S, H], by default uniform on 1 to 5. Each
         square except the start is a wall with probability `walls`. By default the start is drawn
-        uniformly. With the same seed, `walls` changes neither heights nor start, and a larger
-        fraction only adds walls.
+        uniformly. With the same seed, a larger `walls` only adds walls; heights and start stay the
+        same.
         """
         error = InvalidProblemError
         states = grid_size(shape, error)
@@ -176,8 +176,7 @@ class HeightMap:
     @property
     def walls(self) -> BoolArray:
         """Mask [S] of walls."""
-        found: BoolArray = self.heights.ravel() == WALL
-        return found
+        return np.asarray(self.heights.ravel() == WALL)
 
     def moves(self, stay: bool = True) -> Moves:
         """Return the true world as a deterministic model."""
@@ -215,15 +214,15 @@ class HeightMap:
         return HeightBelief(self.shape, prior, believed, stay, climb=self.climb)
 
     def around(self, state: int) -> IntArray:
-        """Return the indices of a square and its neighbours, ascending: those seen from it."""
+        """Return the states of a square and its neighbours, ascending; they are seen from it."""
         return around(self.shape, index(state, self.states, "the state", InvalidProblemError))
 
     def seen_from(self, states: Iterable[int]) -> BoolArray:
         """Return the mask [S] of squares that are seen from at least one of `states`."""
-        found = np.zeros(self.states, dtype=bool)
+        seen = np.zeros(self.states, dtype=bool)
         for state in states:
-            found[self.around(state)] = True
-        return found
+            seen[self.around(state)] = True
+        return seen
 
     @cached_property
     def component(self) -> BoolArray:
@@ -259,7 +258,7 @@ class HeightMap:
 
 @lru_cache(maxsize=1 << 16)
 def around(shape: tuple[int, int], state: int) -> IntArray:
-    """Return the indices of a square and its neighbours, ascending."""
+    """Return the states of a square and its neighbours, ascending."""
     rows, columns = shape
     row, column = divmod(state, columns)
     across = range(max(0, column - 1), min(columns, column + 2))

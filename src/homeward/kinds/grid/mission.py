@@ -1,7 +1,7 @@
 """Missions in a grid world: a report says where the explorer is, and which heights it sees.
 
-Of the configured map only the walls and the start count: the heights come from the reports. Without
-a map, there are no walls, and the start must be given.
+A mission takes only the walls and the start from the configured map; the heights come from the
+reports. Without a map, no walls are known, and the start must be given.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from homeward.arrays import frozen
 from homeward.beliefs import Belief, HeightBelief, Reveal, Transition
 from homeward.beliefs.categorical_heights import UNKNOWN, WALL
 from homeward.beliefs.observations import Labels
-from homeward.errors import InvalidInputError
+from homeward.errors import InvalidInputError, prefixed
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import setup_of, uniform
 from homeward.kinds.grid.maps import HeightMap, around
@@ -43,12 +43,11 @@ class GridVehicle(Vehicle):
         elif config.start is None:
             raise InvalidInputError("the start is missing: say where the vehicle is, or give a map")
         else:
-            shape, states = (config.size, config.size), config.size**2
-            if config.start >= states:
-                raise InvalidInputError(f"the start is {config.start}, outside 0..{states - 1}")
-            prior, walls = uniform(config.levels), np.zeros(states)
+            shape, start = (config.size, config.size), config.start
+            if start >= config.size**2:
+                raise InvalidInputError(f"the start is {start}, outside 0..{config.size**2 - 1}")
+            prior, walls = uniform(config.levels), np.zeros(config.size**2)
             belief = HeightBelief(shape, prior, walls, config.stay, climb=config.climb)
-            start = config.start
         self.shape, self.walls = belief.shape, belief.known == WALL
         self.levels, self.climb = config.levels, config.climb
         self.world = Outside(start)
@@ -63,32 +62,30 @@ class GridVehicle(Vehicle):
         return state
 
     def measured(self, report: Mapping[str, Any]) -> dict[int, int]:
-        """Return the reported heights by square."""
-        found: dict[int, int] = {}
+        """Return the reported height of each square, by state."""
+        heights: dict[int, int] = {}
         for number, given in enumerate(
             need(report.get("heights", []), list, "heights", f"a list of {FORM}"), start=1
         ):
             what = f"height {number}"
             if not isinstance(given, list) or len(given) != 3:
                 raise InvalidInputError(f"{what} is {str(given)[:40]}, expected {FORM}")
-            try:
+            with prefixed(what):
                 state = cell_of(given[:2], self.shape)
-            except InvalidInputError as cause:
-                raise InvalidInputError(f"{what}: {cause}") from cause
             expected = f"1 to {self.levels}, or {WALL} for a wall"
             height = need(given[2], int, what, expected)
             if not (1 <= height <= self.levels or height == WALL):
                 raise InvalidInputError(f"{what} is {height}, expected {expected}")
-            if found.setdefault(state, height) != height:
+            if heights.setdefault(state, height) != height:
                 raise InvalidInputError(
                     f"{what}: square {given[:2]} is given twice, with different heights"
                 )
-        return found
+        return heights
 
     def observation(
         self, measured: dict[int, int], moved: Transition | None, state: int, belief: Belief
     ) -> Reveal:
-        """Return the seen heights; raise if one is missing, or a move contradicts them."""
+        """Return the heights that are seen; raise if one is missing or contradicts the move."""
         known: Any = belief.known  # type: ignore[attr-defined]
         heights = {int(s): int(known[s]) for s in around(self.shape, state)} | measured
         for square, height in heights.items():

@@ -20,14 +20,14 @@ def scene_of(setup: Setup) -> Scene:
     """Return the map layers of a run."""
     belief: Any = setup.belief
     world: Any = setup.world
-    prior, is_outside = belief.prior, isinstance(world, Outside)  # then the truth is not known
+    is_outside = isinstance(world, Outside)  # then the truth is not known
     seen = np.zeros(len(belief.known), dtype=bool)
-    mass = np.atleast_2d(prior)
+    mass = np.atleast_2d(belief.prior)
     bits = -np.where(mass > 0.0, mass * np.log2(np.where(mass > 0.0, mass, 1.0)), 0.0)
     entropy = bits.sum(axis=1)  # [1] or [S]
     levels = range(1, mass.shape[1] + 1)
-    values = [{"value": h, "title": f"height {h}"} for h in levels]
-    values = [{"value": WALL, "title": "wall"}, *values]
+    heights = [{"value": h, "title": f"height {h}"} for h in levels]
+    values = [{"value": WALL, "title": "wall"}, *heights]
 
     def known(moment: Any) -> Any:
         return moment.belief.known
@@ -36,7 +36,7 @@ def scene_of(setup: Setup) -> Scene:
         world.state = state
 
     def measure(observation: Any, belief: Any, before: float) -> float:
-        """Return the fraction of all squares that are seen, walls included."""
+        """Return the fraction of all squares, walls included, seen after an observation."""
         new = np.count_nonzero(~seen[observation.cells])
         seen[observation.cells] = True
         return before + new / seen.size

@@ -1,9 +1,8 @@
 """The paper's grid world: heights are seen from neighbouring squares, and descents may be final.
 
-A move to one of eight neighbours succeeds if the destination is not a wall and at most one higher,
-or as many levels as the map's `climb`.
-Any descent succeeds. If a move fails, the explorer stays where it is. The explorer sees the heights
-of its square and of its neighbours, without error.
+A move to one of eight neighbours succeeds if the destination is not a wall and at most `climb`
+levels higher; the map defines `climb`. Any descent succeeds. If a move fails, the explorer stays
+where it is. The explorer sees the heights of its square and of its neighbours, without error.
 
 `HeightGridWorld` is the world for an `Explorer`. `HeightGridEnv` is the same world as a Gymnasium
 environment, ``homeward/HeightGrid-v0``.
@@ -24,11 +23,11 @@ from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
 
 UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
-COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
-"""The paper's colours of heights 1 to 5: blue, green, brown, red, violet."""
-
-MORE_COLOURS = {6: "#9fd3d6", 7: "#e6d98c", 8: "#b9bccb", 9: "#e8b48a"}
-"""Colours of further heights: turquoise, yellow, grey, orange."""
+COLOURS = {
+    **{UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR, 1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8"},
+    **{4: "#f2aca6", 5: "#cfa3d6", 6: "#9fd3d6", 7: "#e6d98c", 8: "#b9bccb", 9: "#e8b48a"},
+}
+"""Colour of a square by its height; those of heights 1 to 5 are the paper's."""
 
 PIXELS = 24  # side of a square in a rendered frame, in pixels
 
@@ -126,7 +125,7 @@ class HeightGridEnv(MapEnv):
         self._shape = (rows, columns) if grid is None else grid.shape
         self._stay, self._walls_known = stay, walls_known
         first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
-        self.world = HeightGridWorld(first, stay=stay)  # raises if the map is invalid
+        self.world = HeightGridWorld(first, stay=stay)
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
@@ -166,7 +165,10 @@ class HeightGridEnv(MapEnv):
 
 
 def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
-    """Return the pixels of the heights `known` [rows, columns], with a disc at `state`."""
+    """Return a picture [height, width, 3] of the heights `known` [rows, columns].
+
+    A disc marks the explorer's `state`.
+    """
     rows, columns = known.shape
     picture = np.empty((rows, PIXELS, columns, PIXELS, 3), np.uint8)
     picture[...] = _rgb(UNSEEN_COLOUR)
@@ -195,10 +197,8 @@ def write(known: IntArray, state: int) -> str:
 
 
 def colour_of(height: int) -> str:
-    """Return the colour of a height, a wall or an unseen square."""
-    return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or (COLOURS | MORE_COLOURS)[
-        height
-    ]
+    """Return the colour of a height, a wall or an unseen square, such as ``#aab4f2``."""
+    return COLOURS[height]
 
 
 def side_of(height: int) -> float:

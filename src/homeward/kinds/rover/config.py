@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from homeward.errors import InvalidInputError
+from homeward.errors import InvalidInputError, prefixed
 from homeward.kinds.promises import (
     Cell,
     Delta,
@@ -28,20 +28,23 @@ if TYPE_CHECKING:
 MARS, SAMPLE = "mars", "sample"  # terrains without a file: synthetic, and Matplotlib's sample
 MARS_KEYS = ("rows", "columns", "terrain_seed")  # keys of synthetic Mars alone
 PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
-"""Defaults on the paper's ground."""
+"""Defaults with ground "paper"."""
 
 GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur",)}
-"""Keys that change something on one ground alone."""
+"""Keys that have an effect with one ground alone."""
 
 PLACE_FORM = "ROW,COL or map:X,Y"
 HEIGHT_UNITS = {"m": 1.0, "ft": 0.3048}
 MIN_VARIANCE = 1e-12  # m²
-Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
+Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # squares and ratios of these are finite
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
 
 
 def _error_of(value: Any) -> Any:
-    """Return a variance, also from text, as a number, or the name of a file; raise if invalid."""
+    """Return a variance in m², given as a number or text, or the name of a file.
+
+    Raise if the variance is not in range.
+    """
     if isinstance(value, str):
         try:
             value = float(value)
@@ -55,7 +58,10 @@ def _error_of(value: Any) -> Any:
 
 
 def _height_unit_of(value: Any) -> Any:
-    """Return the unit of heights: a known name, or a length in m as a number; raise if invalid."""
+    """Return the unit of heights: a key of `HEIGHT_UNITS`, or its length in m as a number.
+
+    Raise if it is invalid.
+    """
     if isinstance(value, str) and value not in HEIGHT_UNITS:
         try:
             value = float(value)
@@ -67,28 +73,30 @@ def _height_unit_of(value: Any) -> Any:
 
 
 def _kernel_of(value: Any) -> Any:
-    """Return a kernel as three numbers, also from text; raise if they are invalid."""
-    if isinstance(value, list):
-        value = tuple(value)
+    """Return a kernel (smoothness, length, deviation), given as numbers or text.
+
+    Raise if they are invalid.
+    """
     if isinstance(value, str):
         try:
-            value = tuple(float(part) for part in value.split(","))
+            value = [float(part) for part in value.split(",")]
         except ValueError:
-            value = ()
-    if isinstance(value, tuple) and (len(value) != 3 or value[0] not in (1.5, 2.5)):
+            value = []
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) != 3 or value[0] not in (1.5, 2.5):
         raise ValueError("expected a smoothness of 1.5 or 2.5, a length and a deviation")
-    if isinstance(value, tuple):
-        for what, part in zip(("length", "deviation"), value[1:], strict=True):
-            if isinstance(part, int | float) and not 1e-12 <= part <= 1e12:
-                raise ValueError(f"the {what} is {part:g} m, expected 1e-12 to 1e12")
-    return value
+    for what, part in zip(("length", "deviation"), value[1:], strict=True):
+        if isinstance(part, int | float) and not 1e-12 <= part <= 1e12:
+            raise ValueError(f"the {what} is {part:g} m, expected 1e-12 to 1e12")
+    return tuple(value)
 
 
 # fmt: off
 class RoverConfig(SafeConfig):
     """A rover on terrain: a terrain model, a vehicle with its sensor, and how it explores.
 
-    The rover measures heights from afar and can drive slopes between two limits.
+    The rover measures heights from afar. It can drive slopes up to a limit up and a limit down.
     """
 
     later_keys: ClassVar = (
@@ -101,7 +109,7 @@ class RoverConfig(SafeConfig):
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
     terrain_seed: Annotated[int, Field(
         ge=0, lt=2**63, description="Random seed of synthetic Mars. In a comparison each world has "
-        "ground of its own, unless this is given.")] = 0
+        "other terrain, unless this seed is given.")] = 0
     terrain_sha256: Annotated[str | None, Field(
         description="Digest of the terrain's cells, filled in when a run is made."),
         Option(hidden=True)] = None
@@ -128,31 +136,33 @@ class RoverConfig(SafeConfig):
         Option(unset="20, or a pixel if that is larger")] = 20.0
     blur: Annotated[float, Field(
         json_schema_extra=METRES,
-        ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
+        ge=0.0, description="Standard deviation in m of the Gaussian filter that separates ground "
+        "from roughness.")] = 5.0
     error: Annotated[str | float, BeforeValidator(_error_of), Field(
         json_schema_extra={"unit": "m²"},
         description="Variance of the terrain model's heights in m², or a raster on the same grid "
         "with the standard deviation of each pixel in m."), Option(form="M² or FILE")] = 2.0**-4
     obstacles: Annotated[str | None, Field(
-        description="What no wheel may touch: polygons as GeoJSON, in map coordinates unless a crs "
-        "member says otherwise, or a raster on the same grid with other numbers than 0."),
+        description="Obstacles, which no wheel may touch: polygons as GeoJSON, in map coordinates "
+        "unless a crs member says otherwise, or a raster on the same grid that is 0 elsewhere."),
         Option(form="FILE")] = None
     error_length: Annotated[Positive | None, Field(
         json_schema_extra=METRES,
-        description="Length in m within which the terrain model's errors are alike, so that its "
-        "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None
+        description="Correlation length in m of the terrain model's errors. Within it errors are "
+        "similar, so slopes are more accurate than heights."), Option(unset="10 pixels")] = None
     belief: Annotated[Literal["independent", "correlated", "unmapped"], Field(
-        description="What is known at first: independent, the terrain model with an error of its "
-        "own in each cell; correlated, with an error that is alike nearby; unmapped, only the mean "
-        "height and how heights are alike nearby. The last two hold 10,000 cells at most."
+        description="What is known at first. independent: the terrain model, with an independent "
+        "error in each cell. correlated: the terrain model, with errors that are similar nearby. "
+        "unmapped: only the mean height, and how similar heights are nearby. The last two allow "
+        "10,000 cells at most."
     )] = "independent"
     kernel: Annotated[tuple[float, Positive, Positive] | None, BeforeValidator(_kernel_of), Field(
         description="Correlation of heights: Matérn smoothness 1.5 or 2.5, length in m and "
         "standard deviation in m."), Option(form="SMOOTHNESS,LENGTH,DEVIATION",
         unset="from --error and --error-length; fitted to the terrain if unmapped")] = None
     ground: Annotated[Literal["driven", "paper"] | None, Field(
-        description="What the slope limits apply to: driven, the ground under the wheels on the "
-        "way from cell to cell; paper, the line between the cells' centres."),
+        description="Where slopes are limited. driven: under the wheels, on the path from cell to "
+        "cell. paper: on the line between the cells' centres."),
         Option(unset="driven; paper on synthetic Mars")] = None
     climb: Annotated[Slope, Field(
         title="Maximum climb", json_schema_extra=DEGREES,
@@ -165,8 +175,8 @@ class RoverConfig(SafeConfig):
         description="Steepest slope to the side, in degrees, with --ground driven.")] = 20.0
     wheelbase: Annotated[Positive | None, Field(
         json_schema_extra=METRES,
-        description="Distance of the front and rear wheels in m, with --ground driven: slopes are "
-        "taken over half of it, and sideways over all of it."),
+        description="Distance of the front and rear wheels in m, with --ground driven. Slopes up "
+        "and down are measured over half of it, slopes to the side over all of it."),
         Option(unset="2, or a pixel if that is larger")] = None
     sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
         json_schema_extra=METRES,
@@ -177,7 +187,8 @@ class RoverConfig(SafeConfig):
         description="Height of the sensor above the ground in m, for the line of sight; inf sees "
         "through hills, which is the default with --ground paper.")] = 2.0
     sensor_noise: Annotated[Positive, Field(
-        description="A height at distance d is measured with variance NOISE·(d + OFFSET)²."
+        description="NOISE: a height at distance d m is measured with variance "
+        "NOISE·(d + OFFSET)² m²; OFFSET is --sensor-offset."
     )] = 1e-6
     sensor_offset: Annotated[Positive, Field(
         json_schema_extra=METRES,
@@ -189,25 +200,25 @@ class RoverConfig(SafeConfig):
         Option("base", form=PLACE_FORM)] = ()
     explorer: Annotated[Literal["safe", "unsafe", "naive"], Field(
         title="Type of explorer",
-        description="safe; unsafe, without a safety level; naive, which keeps the level on the "
-        "average terrain only and proves nothing.")] = "safe"
+        description="safe: keeps the safety level. unsafe: has no safety level. naive: keeps the "
+        "level on the mean terrain only, which proves nothing.")] = "safe"
     delta: Delta = 0.98
     keep_in: Annotated[str | Area | None, Field(
         title="Stay inside",
-        description="Do nothing outside of these polygons, which are in map coordinates unless a "
+        description="Never act outside of these polygons, which are in map coordinates unless a "
         "crs member says otherwise."), Option(form="FILE.geojson")] = None
     keep_out: Annotated[str | Area | None, Field(
         title="Keep out of",
-        description="Never touch these polygons, on the way home neither; they are in map "
+        description="Never touch these polygons, not even on the way home. They are in map "
         "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
     targets: Annotated[str | tuple[Target, ...] | None, Field(
         description="Points to visit, in map coordinates unless a crs member says otherwise. The "
-        "first visit of one is worth its property weight (1) times a hundred looks at unknown "
-        "ground, so it comes early."), Option(form="FILE.geojson")] = None
+        "first visit of a point is worth a hundred looks at unknown ground, times its property "
+        "weight (1 unless given)."), Option(form="FILE.geojson")] = None
     distance: Annotated[Positive | None, Field(
         title="Distance in all", json_schema_extra=METRES,
-        description="Be home before the whole run has driven this many m, failed attempts "
-        "included, which go out and back."), Option(form="METRES")] = None
+        description="Be home before the whole run has driven this many m. A failed attempt counts "
+        "as the whole path out and back."), Option(form="METRES")] = None
     energy: Annotated[Positive | None, Field(
         title="Energy in all", json_schema_extra=WATT_HOURS,
         description="Be home before the whole run has used this many Wh."),
@@ -231,9 +242,9 @@ class RoverConfig(SafeConfig):
     # fmt: on
 
     @model_validator(mode="after")
-    def _usual_vehicle(self) -> Self:
-        usual = {} if self.is_driven else PAPER_VEHICLE
-        self.__dict__.update({k: v for k, v in usual.items() if k not in self.model_fields_set})
+    def _set_vehicle_defaults(self) -> Self:
+        defaults = {} if self.is_driven else PAPER_VEHICLE
+        self.__dict__.update({k: v for k, v in defaults.items() if k not in self.model_fields_set})
         return self
 
     @property
@@ -269,7 +280,7 @@ class RoverConfig(SafeConfig):
             raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise if keys do not go together, or a key that was set changes nothing."""
+        """Raise if keys contradict each other, or if a key that was set has no effect."""
         self._check_terrain(explicit, named)
         other = "paper" if self.is_driven else "driven"
         for name in GROUND_KEYS[other]:
@@ -290,19 +301,19 @@ class RoverConfig(SafeConfig):
         super().check_use(explicit, named)
 
     def _check_belief(self, explicit: Collection[str], named: Named) -> None:
-        """Raise if keys do not go with the belief, or have no effect with it."""
-        told = f"{named('belief')} {self.belief}"
+        """Raise if a key contradicts the belief, or has no effect with it."""
+        belief = f"{named('belief')} {self.belief}"
         if self.belief == "independent":
             if self.kernel is not None:
                 raise InvalidInputError(
                     f"{named('kernel')} needs {named('belief')} correlated or unmapped"
                 )
         elif isinstance(self.error, str):
-            raise InvalidInputError(f"{told} needs a single {named('error')}, not a raster")
+            raise InvalidInputError(f"{belief} needs a single {named('error')}, not a raster")
         elif self.belief == "unmapped" and self.is_driven:
             raise InvalidInputError(
-                f"{told} needs {named('ground')} paper: without a terrain model the ground between "
-                "the cells' centres is not known"
+                f"{belief} needs {named('ground')} paper: without a terrain model the ground "
+                "between the cells' centres is not known"
             )
         for name in ("error", "error_length"):
             if self.belief == "correlated" and self.kernel is not None and name in explicit:
@@ -312,29 +323,33 @@ class RoverConfig(SafeConfig):
                 )
         if self.belief != "independent" and self.algorithm == "paper":
             raise InvalidInputError(
-                f"{told} does not go with {named('algorithm')} paper, whose bonus assumes "
+                f"{belief} does not go with {named('algorithm')} paper, whose bonus assumes "
                 "independent heights"
             )
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with places converted to cells, and an infinite range or mast to None."""
-        found = dict(values)
+        """Return values with places ``map:X,Y`` converted to cells, and infinity to None."""
+        resolved = dict(values)
         for name in ("sensor_range", "mast"):
-            if found.get(name) == math.inf:
-                found[name] = None
-        places = [found.get("start"), *(found.get("bases") or ())]
+            if resolved.get(name) == math.inf:
+                resolved[name] = None
+        places = [resolved.get("start"), *(resolved.get("bases") or ())]
         if any(isinstance(place, str) and "map:" in place for place in places):
             from homeward.kinds.rover.kind import CELLS, cells_of
 
-            cells = cells_of(checked(cls, {n: v for n, v in found.items() if n in CELLS}))
-            if "start" in found:
-                found["start"] = _cell_at(found["start"], cells, "the start")
-            found["bases"] = [_cell_at(base, cells, "a base") for base in found.get("bases", ())]
-        return found
+            cells = cells_of(checked(cls, {n: v for n, v in resolved.items() if n in CELLS}))
+            if "start" in resolved:
+                resolved["start"] = _cell_at(resolved["start"], cells, "the start")
+            bases = resolved.get("bases", ())
+            resolved["bases"] = [_cell_at(base, cells, "a base") for base in bases]
+        return resolved
 
     def seeded(self, seed: int) -> Self:
-        """Return the configuration with another seed, and other synthetic terrain unless given."""
+        """Return the configuration with another seed; it also draws other synthetic terrain.
+
+        The terrain stays the same if the key `terrain_seed` was set.
+        """
         drawn = self.terrain == MARS and "terrain_seed" not in self.model_fields_set
         return self.model_copy(update={"seed": seed, **({"terrain_seed": seed} if drawn else {})})
 
@@ -345,14 +360,12 @@ class RoverConfig(SafeConfig):
 
 
 def _cell_at(place: Any, cells: Cells, what: str) -> Any:
-    """Return the row and column of a place ``map:X,Y``; return other places unchanged."""
+    """Return the row and column of a place ``map:X,Y``, or as `cell_from_text` does."""
     if not isinstance(place, str) or not place.strip().startswith("map:"):
         return cell_from_text(place)
     try:
         x, y = (float(part) for part in place.strip().removeprefix("map:").split(","))
     except ValueError:
         raise InvalidInputError(f"{what} is {place!r}, expected {PLACE_FORM}") from None
-    try:
+    with prefixed(what):
         return cells.cell_of(x, y)
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"{what}: {cause}") from cause

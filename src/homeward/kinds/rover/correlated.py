@@ -3,7 +3,7 @@
 - ``correlated``: the terrain model with a correlated error. Its kernel is a Matérn field
   of smoothness 3/2 with the variance ``error`` and the length ``error_length``.
 - ``unmapped``: no terrain model, only its mean height and a kernel. Unless given, the kernel is
-  fitted to blocks of the terrain, and widened if its residuals say that it is overconfident.
+  fitted to blocks of the terrain; its variance is increased if the residuals are too large for it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def correlated_prior(config: RoverConfig) -> CorrelatedTerrainBelief:
             "most with correlated heights: give larger cells or a window"
         )
     centre = np.where(cells.blocked, 0.0, cells.centre)
-    known = config.belief == "correlated"
+    is_mapped = config.belief == "correlated"
     return CorrelatedTerrainBelief(
         cells.shape,
         kernel,
-        centre.ravel() if known else float(centre[~cells.blocked].mean()),
+        centre.ravel() if is_mapped else float(centre[~cells.blocked].mean()),
         cells.size,
         config.climb,
         config.descend,
@@ -60,43 +60,41 @@ def kernel_of(config: RoverConfig) -> Matern:
 
 @lru_cache(maxsize=4)
 def _fitted(cells: Cells) -> Matern:
-    """Return a kernel fitted to the heights of some blocks of cells."""
-    rng, (rows, columns) = np.random.default_rng(0), cells.shape
+    """Return a kernel fitted to the heights of `BLOCKS` random blocks of cells."""
+    rng = np.random.default_rng(0)
     chosen = np.zeros(cells.shape, dtype=bool)
     for _ in range(BLOCKS):
         row, column = (int(rng.integers(max(1, n - SIDE + 1))) for n in cells.shape)
         chosen[row : row + SIDE, column : column + SIDE] = True
     at = np.flatnonzero(chosen & ~cells.blocked)
     heights = cells.centre.ravel()[at]
-    fit = fit_kernel(at, heights, (rows, columns), cell=cells.size, noise=FIT_NOISE)
-    found = check_calibration(
-        fit.kernel,
-        at,
-        heights,
-        cells.shape,
-        cell=cells.size,
-        mean=fit.mean,
-        noise=FIT_NOISE,
-        warn=False,
+    given = at, heights, cells.shape
+    fit = fit_kernel(*given, cell=cells.size, noise=FIT_NOISE)
+    calibration = check_calibration(
+        fit.kernel, *given, cell=cells.size, mean=fit.mean, noise=FIT_NOISE, warn=False
     )
-    return fit.kernel.scaled(max(1.0, found.inflation))
+    return fit.kernel.scaled(max(1.0, calibration.inflation))
 
 
 def text_of(config: RoverConfig) -> str:
     """Return a sentence that describes the prior of the heights."""
     kernel = kernel_of(config)
-    what = "The terrain model's error has" if config.belief == "correlated" else "No terrain model"
-    more = "" if config.belief == "correlated" else " is known, only its mean height. Heights have"
+    lead = (
+        "The terrain model's error has"
+        if config.belief == "correlated"
+        else "No terrain model is known, only its mean height. Heights have"
+    )
     return (
-        f"{what}{more} a standard deviation of {math.sqrt(kernel.variance):.3g} m and a "
-        f"correlation length of {kernel.length:.3g} m (Matérn, smoothness {kernel.smoothness:g})."
+        f"{lead} a standard deviation of {math.sqrt(kernel.variance):.3g} m and a correlation "
+        f"length of {kernel.length:.3g} m (Matérn, smoothness {kernel.smoothness:g})."
     )
 
 
-def refuted(found: Calibration) -> str:
+def refuted(calibration: Calibration) -> str:
     """Return a sentence which says that the measured heights refute the kernel."""
+    share, factor = calibration.beyond_two, math.sqrt(calibration.inflation)
     return (
-        f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs:,} measured height "
+        f"the kernel is overconfident: {share:.0%} of {calibration.pairs:,} measured height "
         "differences are beyond two standard deviations, expected 5 %. Probabilities are too high. "
-        f"Give a --kernel with {math.sqrt(found.inflation):.2g} times the deviation."
+        f"Give a --kernel with {factor:.2g} times the deviation."
     )

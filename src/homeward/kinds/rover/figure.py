@@ -9,10 +9,11 @@ slopes. The same data gives the same pixels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,7 +37,8 @@ from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
 from homeward.kinds.rover.outputs import distance_of, path_of
 from homeward.kinds.rover.summary import GROUND_COLOURS
 from homeward.kinds.rover.targets import targets_of
-from homeward.kinds.rover.terrain import crossings_of, pinned
+from homeward.kinds.rover.terrain import pinned, stands_of
+from homeward.models import Moves
 from homeward.plots.films import write_frames
 from homeward.plots.map_figures import PAPER, QUIET, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.replay import Replay
@@ -74,18 +76,21 @@ LAYOUT = Layout(
 )
 PIXELS = 800  # a map is smoothed up to about this many pixels along its longer side
 BAND = 64  # rows of a map that are coloured at a time, which saves memory
-OBSTACLE_PIXELS = 2000  # obstacles have up to about twice this many along the longer side
-SPARSE = 0.2  # path segments per cell of the map above which they are drawn finer
+OBSTACLE_PIXELS = 2000  # masks are reduced to less than twice this many pixels per side
+SPARSE = 0.2  # path segments per cell of the map; with more segments, lines are finer
 SHADE = 0.42  # strength of the shading of slopes
 MAX_FRAMES = 120  # maximum number of frames of a film
 MARKS = {
     "start": ("o", 8.5, PAPER, INK, 2.0),
     "now": ("o", 7.0, INK, PAPER, 1.2),
     "lost": ("X", 13.0, INK, PAPER, 1.4),
-    "home": ("p", 10.0, PAPER, INK, 1.8),
+    "base": ("p", 10.0, PAPER, INK, 1.8),
     "target": ("*", 12.0, PAPER, INK, 1.2),
     "reached": ("*", 12.0, TARGET, INK, 1.2),
 }
+"""Marker, size in points, fill, edge colour, and edge width in points."""
+
+Signs: TypeAlias = list[list[tuple[str, Any]]]  # rows of a legend: labels and their markers
 
 
 class Span(NamedTuple):
@@ -93,26 +98,25 @@ class Span(NamedTuple):
 
     low: float  # m, height of the darkest colour
     high: float  # m, height of the lightest colour
-    vague: float  # m, standard deviation from which on colours are grey
+    vague: float  # m, standard deviations of this size or more are grey
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TerrainPanel:
-    """One run on one terrain, up to some step, with its texts."""
+    """One run on one terrain, up to some step, with title and note."""
 
     cells: Cells
     height: FloatArray  # [R, C] m, mean of the heights
-    deviation: FloatArray  # [R, C] m, its standard deviation
-    path: Sequence[int]  # states (row · columns + column), from the start to where the rover is
+    deviation: FloatArray  # [R, C] m, standard deviation of the heights
+    path: Sequence[int]  # states, from the start to the current one
     title: str = ""
     note: str = ""  # below the title
     stranded: bool = False  # there is no way back
-    home: int | None = None  # fixed place to return to, if any
     area: Area = ()  # area to keep in, in map coordinates, if any
-    bases: Sequence[int] = ()  # states to be able to return to
-    crossings: Crossings | None = None  # ways between cells; straight lines without them
-    obstacles: BoolArray | None = None  # [rows, columns] of pixels
-    kept_out: BoolArray | None = None  # [rows, columns] of pixels in the area to keep out of
+    bases: Sequence[int] = ()  # states of the bases
+    crossings: Crossings | None = None  # paths between cells; None draws straight lines
+    obstacles: BoolArray | None = None  # [rows, columns] mask of pixels
+    kept_out: BoolArray | None = None  # [rows, columns] mask of pixels in the area to keep out of
     targets: Sequence[Target] = ()  # places to visit, in map coordinates
 
 
@@ -120,12 +124,12 @@ class Frame(NamedTuple):
     """One frame of a film: what was known after a number of steps."""
 
     step: int
-    height: FloatArray  # [R, C] m
-    deviation: FloatArray  # [R, C] m
+    height: FloatArray  # [R, C] m, mean
+    deviation: FloatArray  # [R, C] m, standard deviation
 
 
 def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = "") -> Figure:
-    """Draw runs side by side, row after row, with a legend below."""
+    """Return a figure of runs in rows of `columns` maps, with a legend below."""
     beside = min(max(1, columns), len(panels))
     signs = _signs(panels, LAYOUT.width(beside, _side(panels, beside))) if panels else []
     figure = draw_maps(
@@ -142,37 +146,51 @@ def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = 
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Write a picture of a run up to its last step."""
+    """Write a picture of a run, up to its last step, to the file `path`."""
     config = checked(RoverConfig, run.config, str(run.directory))
-    replay, cells = Replay(run.directory), cells_of(config)
-    steps, columns, end = len(replay.log), cells.shape[1], run.manifest.end
+    replay, end = Replay(run.directory), run.manifest.end
+    steps = len(replay.log)
     known = replay.layers(steps, ("height", "uncertainty"))
     states = [replay.history.start, *replay.log.nexts]
-    learned = _learned(run, config, replay)
     driven = distance_of(config, states) / 1000.0
+    learned = _learned(run, config, replay)
     note = f"{learned:,.0f} nats learned in {steps:,} steps and {driven:,.1f} km"
-    moves = getattr(replay.setup.world, "moves", None)  # of a mission they are not known
-    panel = TerrainPanel(
-        cells,
-        known["height"],
-        known["uncertainty"],
+    panel = _panel(
+        config,
         states,
-        f"{cells.name}: {title_of(config)}",
-        note if end is None else f"{note}; {ENDS[end]}",
-        moves is not None and is_stranded(config, moves, states[-1], states[0], columns),
-        states[0] if config.home == "start" else None,
-        area_of(config) or (),
-        states_of(config.bases, columns),
-        crossings_of(config),
-        pinned(config).obstacles,
-        pinned(config).kept_out,
-        targets_of(config),
+        getattr(replay.setup.world, "moves", None),  # unknown in a mission
+        height=known["height"],
+        deviation=known["uncertainty"],
+        title=f"{cells_of(config).name}: {title_of(config)}",
+        note=note if end is None else f"{note}; {ENDS[end]}",
     )
     draw_terrain([panel]).savefig(path)
 
 
+def _panel(
+    config: RoverConfig, states: Sequence[int], moves: Moves | None, **fields: Any
+) -> TerrainPanel:
+    """Return the panel of a run with its path, areas, bases and targets, and other `fields`.
+
+    `moves` are the true moves; None if they are unknown.
+    """
+    ground, columns = pinned(config), cells_of(config).shape[1]
+    return TerrainPanel(
+        ground.cells,
+        path=states,
+        stranded=moves is not None and is_stranded(config, moves, states, columns),
+        area=area_of(config) or (),
+        bases=states_of(config.bases, columns),
+        crossings=ground.crossings,
+        obstacles=ground.obstacles,
+        kept_out=ground.kept_out,
+        targets=targets_of(config),
+        **fields,
+    )
+
+
 def _learned(run: Run, config: RoverConfig, replay: Replay) -> float:
-    """Return the nats that a run learned; a run without a summary is replayed to find them."""
+    """Return how many nats a run learned: from its summary, or else from a replay."""
     steps, summary = len(replay.log), run.directory / FACTS
     if run.status is RunStatus.FINISHED and summary.is_file():
         facts = read_json(summary)
@@ -182,11 +200,11 @@ def _learned(run: Run, config: RoverConfig, replay: Replay) -> float:
 
 
 def film_run(run: Run, path: Path) -> None:
-    """Write a film of a run, by taking its steps again."""
+    """Write a film of a run to the file `path`; the steps are simulated again."""
     config = checked(RoverConfig, run.config, str(run.directory / "config.json"))
     cells, setup = cells_of(config), make(config)
     world: Any = setup.world
-    states, columns = path_of(run.records(), world.start), cells.shape[1]
+    states = path_of(run.records(), world.start)
     shown = set(np.linspace(0, len(states) - 1, MAX_FRAMES).round().astype(int).tolist())
 
     def frames() -> Iterator[Frame]:
@@ -198,35 +216,26 @@ def film_run(run: Run, path: Path) -> None:
                 deviation = np.sqrt(belief.variance).reshape(cells.shape)
                 yield Frame(step, belief.height.reshape(cells.shape), deviation)
 
-    panel = TerrainPanel(
-        cells,
-        cells.mean,
-        np.sqrt(cells.variance),
-        states,
-        title_of(config),
-        stranded=is_stranded(config, world.moves, states[-1], states[0], columns),
-        area=area_of(config) or (),
-        bases=states_of(config.bases, columns),
-        crossings=crossings_of(config),
-        obstacles=pinned(config).obstacles,
-        kept_out=pinned(config).kept_out,
-        targets=targets_of(config),
-    )
+    first = {"height": cells.mean, "deviation": np.sqrt(cells.variance)}
+    panel = _panel(config, states, world.moves, title=title_of(config), **first)
     write_frames(RunFilm(panel).pictures(frames()), path, 12.0)
 
 
 def title_of(config: RoverConfig) -> str:
-    """Return the name of a run's explorer and its criteria."""
+    """Return the name of a run's explorer, and its criteria."""
     if config.has_no_criterion():
         return config.explorer_name
-    home = "" if config.of_the_run() else ", Algorithm 1"
-    more = f", back within {config.back_within} steps" if config.back_within is not None else ""
-    more += ", kept in" if config.keep_in is not None else ""
-    return f"{config.explorer_name} at δ = {config.delta:g}{home}{more}"
+    title = f"{config.explorer_name} at δ = {config.delta:g}"
+    title += "" if config.of_the_run() else ", Algorithm 1"
+    title += "" if config.back_within is None else f", back within {config.back_within} steps"
+    return title + ("" if config.keep_in is None else ", kept in")
 
 
 class RunFilm:
-    """A film of a run; each frame updates only what changed, and the last shows how it ended."""
+    """A film of a run; each frame updates only what changed.
+
+    The last frame shows whether the rover is stranded.
+    """
 
     def __init__(self, panel: TerrainPanel) -> None:
         self.panel = panel
@@ -245,7 +254,7 @@ class RunFilm:
         _draw_key(film.figure, [beginning], signs)
 
     def pictures(self, frames: Iterable[Frame]) -> Iterator[Any]:
-        """Yield the pixels [height, width, 3] of each frame; few are in memory at a time."""
+        """Yield the pixels [height, width, 3] of each frame, one at a time."""
         panel = self.panel
         steps = len(panel.path) - 1
         lead = f"{panel.title} · " if panel.title else ""
@@ -267,7 +276,7 @@ class RunFilm:
 
 
 def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, Line2D]:
-    """Draw the ground, the path and its marks; return what a film updates."""
+    """Draw the ground, the path and its marks; return the ground and the mark at the end."""
     cells, extent = panel.cells, _extent(panel.cells)
     image = axes.imshow(
         _paint(panel, span), extent=extent, origin="upper", interpolation="antialiased", zorder=0
@@ -280,9 +289,9 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
         if mask is None:
             continue
         times = max(1, max(mask.shape) // OBSTACLE_PIXELS)
-        there = cells_with(mask, (times, times))
-        cover = np.zeros((*there.shape, 4), np.float32)
-        cover[there] = to_rgba(colour)
+        reduced = cells_with(mask, (times, times))
+        cover = np.zeros((*reduced.shape, 4), np.float32)
+        cover[reduced] = to_rgba(colour)
         axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1.5)
     axes.set_xlim(*sorted(extent[:2]))
     axes.set_ylim(*sorted(extent[2:]))
@@ -296,18 +305,18 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
         edge = _edge()
         edge.set(zorder=3.5)
         corners = np.array([to_grid(cells.transform, x, y) for x, y in ring])
-        edge.set_data(*_on_picture(corners[:, 0], corners[:, 1], cells).T)
+        edge.set_data(*_on_axes(corners[:, 0], corners[:, 1], cells).T)
         axes.add_line(edge)
     end = mark(*MARKS["lost" if panel.stranded else "now"])
     places = _places(panel.path, panel)
     marks = [(mark(*MARKS["start"]), places[0], 5), (end, places[-1], 6)]
-    marks += [(mark(*MARKS["home"]), place, 4) for place in _places(_homes(panel), panel)]
+    marks += [(mark(*MARKS["base"]), place, 4) for place in _places(_bases(panel), panel)]
     visited = set(panel.path)
     for x, y, _ in panel.targets:
         column, row = to_grid(cells.transform, x, y)
         state = math.floor(row) * cells.shape[1] + math.floor(column)
         sign = mark(*MARKS["reached" if state in visited else "target"])
-        marks.append((sign, _on_picture(np.array([column]), np.array([row]), cells)[0], 4))
+        marks.append((sign, _on_axes(np.array([column]), np.array([row]), cells)[0], 4))
     for sign, place, z in marks:
         sign.set(zorder=z, clip_on=False)
         sign.set_data(*place[:, None])
@@ -317,14 +326,16 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
     return image, end
 
 
-def _homes(panel: TerrainPanel) -> list[int]:
-    """Return the cells to mark as places to return to; the start has its own mark."""
-    asked = [*panel.bases, *([] if panel.home is None else [panel.home])]
-    return [state for state in dict.fromkeys(asked) if state != panel.path[0]]
+def _bases(panel: TerrainPanel) -> list[int]:
+    """Return the states of the bases to mark; the start has its own mark."""
+    return [state for state in dict.fromkeys(panel.bases) if state != panel.path[0]]
 
 
 def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
-    """Return the colours [rows, columns, 3] of a map, smoothed where cells are few."""
+    """Return the colours [height, width, 3] of a map, smoothed to about `pixels` per side.
+
+    A map with more cells than that is not smoothed.
+    """
     rows, columns = panel.cells.shape
     times = max(1, min(16, pixels // max(rows, columns)))
     blocked = panel.cells.blocked
@@ -362,7 +373,10 @@ def colours_of(
 
 
 def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
-    """Return how much the ground faces the north-west, from −1 to 1."""
+    """Return the shade of each pixel, from −1 (facing south-east) to 1 (facing north-west).
+
+    `down` and `across` are the distances of rows and columns in m, negative if reversed.
+    """
     rise = np.zeros(height.shape)
     if height.shape[1] > 1:
         rise += np.gradient(height, across, axis=1)
@@ -373,9 +387,10 @@ def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
 
 
 def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return n polylines (x, y) [·, 2], and in pt the widths [n] of their borders and their own.
+    """Return n lines of the path, the widths [n] of their borders and their own widths [n].
 
-    A line that was taken more often is broader; all are finer if there are many.
+    A line is an array [·, 2] of points (x, y); widths are in points. A line that was driven more
+    often is broader. All lines are finer if there are many.
     """
     states = np.asarray(panel.path)
     pairs = np.column_stack([states[:-1], states[1:]])
@@ -388,34 +403,31 @@ def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray
         lines = list(np.stack([_places(ends[:, i], panel) for i in (0, 1)], axis=1))
     else:
         routes = [panel.crossings.route(move)[0] / panel.crossings.sides for move in ends.tolist()]
-        lines = [_on_picture(route[:, 1], route[:, 0], panel.cells) for route in routes]
+        lines = [_on_axes(route[:, 1], route[:, 0], panel.cells) for route in routes]
     return lines, breadth + 1.6 * fine * fine, breadth
 
 
 def _places(states: Sequence[int] | IntArray, panel: TerrainPanel) -> FloatArray:
-    """Return the position (x, y) on the picture [n, 2] at which the rover stands in each cell."""
-    if panel.crossings is None:
-        row, column = np.divmod(np.asarray(states, np.int64), panel.cells.shape[1])
-        return _on_picture(column + 0.5, row + 0.5, panel.cells)
-    row, column = panel.crossings.stands(states) / np.array(panel.crossings.sides)[:, None]
-    return _on_picture(column, row, panel.cells)
+    """Return the points (x, y) on the axes [n, 2] at which the rover stands in each cell."""
+    row, column = stands_of(panel.cells, panel.crossings, states)
+    return _on_axes(column, row, panel.cells)
 
 
-def _on_picture(column: FloatArray, row: FloatArray, cells: Cells) -> FloatArray:
-    """Return the positions (x, y) on the picture [n, 2] of points of the grid."""
+def _on_axes(column: FloatArray, row: FloatArray, cells: Cells) -> FloatArray:
+    """Return the points (x, y) on the axes [n, 2] of points of the grid, given in cells."""
     (rows, columns), (left, right, bottom, top) = cells.shape, _extent(cells)
     x = left + (right - left) * column / columns
     return np.column_stack([x, top + (bottom - top) * row / rows])
 
 
 def _is_upright(cells: Cells) -> bool:
-    """Return whether the grid's rows lie along the map's x axis."""
+    """Return whether the rows of the grid are parallel to the x axis of the map."""
     _, b, _, d, _, _ = cells.transform
     return b == 0.0 and d == 0.0
 
 
 def _extent(cells: Cells) -> tuple[float, float, float, float]:
-    """Return (left, right, bottom, top) of the grid in map units, or in m along a tilted grid."""
+    """Return (left, right, bottom, top) of the axes in map units; of a tilted grid, in m."""
     rows, columns = cells.shape
     if not _is_upright(cells):
         height, width = cells.size
@@ -437,7 +449,7 @@ def _side(panels: Sequence[TerrainPanel], columns: int) -> float:
 
 
 def _span(panels: Sequence[TerrainPanel], panel: TerrainPanel) -> Span:
-    """Return the range of a panel's colours; the same for all panels of the same cells."""
+    """Return the range of a panel's colours; it is the same for all panels of the same cells."""
     same = [other.height[~panel.cells.blocked] for other in panels if other.cells is panel.cells]
     ends = [np.quantile(known, (0.005, 0.995)).tolist() for known in same if known.size]
     lows, highs = zip(*ends, strict=True) if ends else ((0.0,), (1.0,))
@@ -465,9 +477,8 @@ def _draw_scale(axes: Axes, cells: Cells) -> None:
     bar = Line2D([x, x + metres / unit], [y, y], color=INK, lw=3.0, solid_capstyle="butt", zorder=7)
     bar.set_path_effects([withStroke(linewidth=6.0, foreground=PAPER)])
     axes.add_line(bar)
-    said = f"{metres / 1000:g} km" if metres >= 1000.0 else f"{metres:g} m"
     axes.annotate(
-        said,
+        f"{metres / 1000:g} km" if metres >= 1000.0 else f"{metres:g} m",
         (x + 0.5 * metres / unit, y),
         (0.0, 3.5),
         textcoords="offset points",
@@ -499,18 +510,14 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 
 
-def _draw_key(
-    figure: Figure, panels: Sequence[TerrainPanel], signs: list[list[tuple[str, Any]]]
-) -> None:
-    """Write the legend of colours and the rows of `signs` below the maps."""
+def _draw_key(figure: Figure, panels: Sequence[TerrainPanel], signs: Signs) -> None:
+    """Draw the legend of colours and the rows of `signs` below the maps."""
     wide, high = (float(side) for side in figure.get_size_inches())
     span = _span(panels, panels[0])
     same = all(panel.cells is panels[0].cells for panel in panels)
-    width, height = 1.7, 0.3
+    width, height, bottom = 1.7, 0.3, 0.47 + ROW * (len(signs) - 1)
     left = (0.5 * wide - 0.5 * width) / wide
-    axes = figure.add_axes(
-        (left, (0.47 + ROW * (len(signs) - 1)) / high, width / wide, height / high)
-    )
+    axes = figure.add_axes((left, bottom / high, width / wide, height / high))
     heights, saturations = np.meshgrid(
         np.linspace(span.low, span.high, 120), np.linspace(1.0, 0.0, 30)
     )
@@ -522,57 +529,46 @@ def _draw_key(
     words: dict[str, Any] = {"color": QUIET, "size": 8.5, "va": "center"}
     low, top = (f"{span.low:,.0f} m", f"{span.high:,.0f} m") if same else ("low", "high")
     grey = f"to {100.0 * span.vague:.0f} cm or worse" if same else "as little as at first"
-    for x, y, said, side in (
+    for x, y, text, side in (
         (0.0, -0.28, low, "left"),
         (0.5, -0.28, "height", "center"),
         (1.0, -0.28, top, "right"),
         (-0.03, 0.85, "known to 1 cm", "right"),
         (-0.03, 0.15, grey, "right"),
     ):
-        axes.text(x, y, said, ha=side, **words)
+        axes.text(x, y, text, ha=side, **words)
     for row, shown in enumerate(reversed(signs)):
         draw_key(figure, shown, 0.14 + ROW * row, **KEY)
 
 
-def _with_room(signs: list[list[tuple[str, Any]]]) -> Layout:
+def _with_room(signs: Signs) -> Layout:
     """Return the layout with room for the rows of `signs`."""
     return LAYOUT._replace(foot=LAYOUT.foot + ROW * max(0, len(signs) - 1))
 
 
-def _signs(panels: Sequence[TerrainPanel], wide: float) -> list[list[tuple[str, Any]]]:
-    """Return the signs of the maps with their labels, in rows that fit into `wide` inches."""
-    base = "base" if any(panel.bases for panel in panels) else "home"
+def _signs(panels: Sequence[TerrainPanel], wide: float) -> Signs:
+    """Return the markers of the maps with their labels, in rows that fit into `wide` inches."""
     driven = any(panel.crossings is not None for panel in panels)
-    signs: list[tuple[bool, str, Any]] = [
-        (True, "path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
-        (True, "start", mark(*MARKS["start"])),
-        (any(not panel.stranded for panel in panels), "end", mark(*MARKS["now"])),
-        (any(p.stranded for p in panels), "end: no way back to the start", mark(*MARKS["lost"])),
-        (any(panel.area for panel in panels), "edge to keep within", _edge()),
-        (any(_homes(panel) for panel in panels), base, mark(*MARKS["home"])),
-        (any(panel.targets for panel in panels), "target reached", mark(*MARKS["reached"])),
-        (any(panel.targets for panel in panels), "target not reached", mark(*MARKS["target"])),
-        (
-            any(panel.cells.blocked.any() for panel in panels),
-            "not entered: no data, or too steep" if driven else "no data, not entered",
-            Rectangle((0, 0), 1, 1, color=ROCK),
-        ),
-        (
-            any(panel.obstacles is not None for panel in panels),
-            "obstacle",
-            Rectangle((0, 0), 1, 1, color=OBSTACLE),
-        ),
-        (
-            any(panel.kept_out is not None for panel in panels),
-            "kept out of",
-            Rectangle((0, 0), 1, 1, color=KEPT_OUT),
-        ),
+    closed = "not entered: no data, or too steep" if driven else "no data, not entered"
+    square = partial(Rectangle, (0, 0), 1, 1)
+    signs: list[tuple[Callable[[TerrainPanel], object], str, Any]] = [
+        (lambda p: True, "path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
+        (lambda p: True, "start", mark(*MARKS["start"])),
+        (lambda p: not p.stranded, "end", mark(*MARKS["now"])),
+        (lambda p: p.stranded, "end: no way back to the start", mark(*MARKS["lost"])),
+        (lambda p: p.area, "edge to keep within", _edge()),
+        (_bases, "base", mark(*MARKS["base"])),
+        (lambda p: p.targets, "target reached", mark(*MARKS["reached"])),
+        (lambda p: p.targets, "target not reached", mark(*MARKS["target"])),
+        (lambda p: p.cells.blocked.any(), closed, square(color=ROCK)),
+        (lambda p: p.obstacles is not None, "obstacle", square(color=OBSTACLE)),
+        (lambda p: p.kept_out is not None, "kept out of", square(color=KEPT_OUT)),
     ]
     size = KEY["fontsize"]
     beside = size * sum(KEY[name] for name in ("handlelength", "handletextpad", "columnspacing"))
-    rows, used = list[list[tuple[str, Any]]](), math.inf
-    for is_there, label, handle in signs:
-        if is_there:
+    rows, used = Signs(), math.inf
+    for shows, label, handle in signs:
+        if any(map(shows, panels)):
             points = beside + float(TextPath((0.0, 0.0), label, size=size).get_extents().width)
             if used + points > 72.0 * wide:
                 rows.append([])

@@ -1,4 +1,4 @@
-"""The form of rover runs: keys that the page may set, size limits, and a terrain preview."""
+"""The form for new rover runs: keys that a page may set, size limits, and a terrain preview."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from homeward.errors import InvalidInputError
 from homeward.files import read_json
-from homeward.kinds.promises import ASKED, SAFE_KEYS
+from homeward.kinds.promises import CRITERION_KEYS, SAFE_KEYS
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
 from homeward.runs.kind import MAX_CELLS, Form
@@ -24,25 +24,28 @@ MAX_CORNERS = 1000  # maximum total number of corners of the polygons to keep in
 
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
-    """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
+    """Return rows and columns of a terrain's pixels, and a pixel's height and width in m.
+
+    Return None if that is known only after the raster is read.
+    """
     terrain = str(config["terrain"])
     if terrain == MARS:
         return mars_pixels(config.get("rows"), config.get("columns"), config.get("pixel"))
     about = Path(terrain).with_name(ABOUT)
     if terrain == SAMPLE or not about.is_file():
         return None
-    found = read_json(about)
-    (rows, columns), (high, wide) = found["shape"], found["size"]
+    facts = read_json(about)
+    (rows, columns), (high, wide) = facts["shape"], facts["size"]
     return (int(rows), int(columns)), (float(high), float(wide))
 
 
 def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the rows and columns of the cells; None if the raster has to be read."""
-    found, part = pixels_of(config), config.get("window")
+    pixels, part = pixels_of(config), config.get("window")
     window = parse_window(part) if part else None
-    if found is None or isinstance(window, MapWindow):
+    if pixels is None or isinstance(window, MapWindow):
         return None
-    (rows, columns), (high, wide) = found
+    (rows, columns), (high, wide) = pixels
     if window is not None:
         rows, columns = window.height, window.width
     cell = float(config["cell"])
@@ -50,7 +53,7 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def check(config: RoverConfig) -> None:
-    """Raise if a terrain or an area is too large to be explored from a page."""
+    """Raise if the terrain, the areas or the targets are too large for a run that a page starts."""
     values = config.model_dump(mode="json")
     if isinstance(config.error, str):
         raise InvalidInputError("error must be a number here, not the name of a file")
@@ -88,7 +91,7 @@ FORM = Form(
     keys=(
         *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
-        *("truth", "limit", *ASKED, "energy_per_metre", "energy_per_climb", "targets"),
+        *("truth", "limit", *CRITERION_KEYS, "energy_per_metre", "energy_per_climb", "targets"),
     ),
     files={"terrain": (MARS, SAMPLE), "obstacles": (), "keep_out": ()},
     of_the_file={"terrain": ("pixel",)},

@@ -1,10 +1,9 @@
 """The kind ``rover``: how a run of a rover on terrain is made, checked, stored and shown.
 
-What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
-A run pins its terrain by a digest of the cells: a raster that changed is refused when the run is
-resumed. The corners of the areas to keep in and out of are in the configuration; their files are
-not read again.
-`outputs` writes the results.
+The errors of the rover's measurements depend on the seed and the step alone, so only a digest of
+the measurements is recorded. A run records a digest of its cells: if the raster has changed, the
+run can't be resumed. The configuration holds the corners of the areas to keep in and out of; their
+files are not read again. `outputs` writes the results.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entropy_reduction
 from homeward.bonuses import Information, InformationGain
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidInputError
 from homeward.kinds import deferred
 from homeward.kinds.outcome import can_return, check_start, recorded_outcome
 from homeward.kinds.promises import criteria_of, state_of
@@ -39,6 +38,7 @@ from homeward.kinds.rover.terrain import (
     cell_side,
     check_stretch,
     limits_of,
+    of_file,
     pinned,
     polygons_of,
 )
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from homeward.worlds import World
 
 SPACING = 50  # steps between two recorded warm starts; a resumed run plans again from the last one
-SURE = 0.9  # minimum probability of a move that counts for a landing site
+SURE = 0.9  # minimum success probability of the moves that a landing site is chosen by
 
 
 def prior_of(config: RoverConfig) -> SlopeBelief:
@@ -62,7 +62,7 @@ def prior_of(config: RoverConfig) -> SlopeBelief:
 
 
 def mapped_prior(config: RoverConfig) -> TerrainBelief:
-    """Return the belief of the terrain model with independent errors in the cells."""
+    """Return the belief that the errors of the terrain model are independent between cells."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -91,16 +91,12 @@ def inside_of(config: RoverConfig) -> BoolArray | None:
     area = area_of(config)
     if area is None:
         return None
-    try:
+    with of_file(config.keep_in):
         return cells_inside(area, cells_of(config)).ravel()
-    except InvalidInputError as cause:
-        if isinstance(config.keep_in, str):
-            raise InvalidFileError(f"{config.keep_in}: {cause}") from cause
-        raise
 
 
 def landing_site(belief: SlopeBelief, inside: BoolArray | None = None) -> int:
-    """Return a start with room around it, in the area to keep in [S] if there is one.
+    """Return the state of a start with room around it; `inside` [S] masks the area to keep in.
 
     Moves that work with probability `SURE` or more divide the map into strongly connected
     components. The site is the cell of the largest component that is nearest to the middle. Among
@@ -126,20 +122,18 @@ NO_DATA = "blocked: the terrain has no data there, or an obstacle, or the vehicl
 
 
 def place_in(config: RoverConfig, cell: tuple[int, int], what: str, belief: SlopeBelief) -> int:
-    """Return the state of a cell; raise if it is off the map or blocked, with the reason."""
-    masks, why = pinned(config).is_kept_out, NO_DATA
-    if (
-        masks is not None
-        and cell[0] < belief.shape[0]
-        and cell[1] < belief.shape[1]
-        and masks[cell]
-    ):
-        why = "blocked by the area to keep out of"
+    """Return the state of a cell; raise if it is off the map or blocked, with the reason.
+
+    `what` names the cell in messages.
+    """
+    kept_out, (row, column), (rows, columns) = pinned(config).is_kept_out, cell, belief.shape
+    is_kept_out = kept_out is not None and row < rows and column < columns and kept_out[cell]
+    why = "blocked by the area to keep out of" if is_kept_out else NO_DATA
     return state_of(cell, what, belief.shape, belief.blocked, why)
 
 
 def start_of(config: RoverConfig, belief: SlopeBelief, inside: BoolArray | None = None) -> int:
-    """Return the start cell; raise if it is off the map, without data or outside the area."""
+    """Return the state of the start; raise if it is off the map, blocked or not `inside` [S]."""
     if config.start is None:
         return landing_site(mapped_prior(config) if config.belief == "unmapped" else belief, inside)
     state = place_in(config, config.start, "the start", belief)
@@ -152,51 +146,59 @@ def start_of(config: RoverConfig, belief: SlopeBelief, inside: BoolArray | None 
 
 
 def settle(config: RoverConfig) -> RoverConfig:
-    """Pin the terrain, the area and the start; raise if the criteria can't be kept from there."""
+    """Return the configuration of a new run; raise if no policy meets its criteria from the start.
+
+    It has all that `pinned_config` adds.
+    """
     settled = pinned_config(config)
     _check_start(settled)
     return settled
 
 
 def pinned_config(config: RoverConfig) -> RoverConfig:
-    """Return the configuration with absolute paths, the cells' digest, the area and the start."""
+    """Return the configuration with absolute paths and all that is read from files or computed.
+
+    That is the digest of the cells, their side, the start, the ground, the kernel, the areas to
+    keep in and out of, and the targets.
+    """
     config.check_use()
     files = {"obstacles": config.obstacles}
     if isinstance(config.error, str):
         files["error"] = config.error
     if config.terrain not in (MARS, SAMPLE):
         files["terrain"] = config.terrain
-    there = config.model_copy(
+    config = config.model_copy(
         update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
     )
-    there = there.model_copy(update={"cell": cell_side(there)})
-    check_stretch(there)
-    belief = prior_of(there)  # raises if the terrain differs from the pinned one
-    start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
+    config = config.model_copy(update={"cell": cell_side(config)})
+    check_stretch(config)
+    belief = prior_of(config)  # raises if the terrain differs from a recorded digest
     known: dict[str, Any] = {
-        "terrain_sha256": pinned(there).digest,
-        "start": start,
-        "keep_in": area_of(there),
+        "terrain_sha256": pinned(config).digest,
+        "start": divmod(start_of(config, belief, inside_of(config)), belief.shape[1]),
+        "keep_in": area_of(config),
+        "ground": config.rule,
+        "keep_out": keep_out_of(config),
+        "targets": targets_of(config) or None,
     }
-    known |= {"ground": there.rule, "keep_out": keep_out_of(there)}
-    known["targets"] = targets_of(there) or None
-    if there.belief != "independent":
-        kernel = kernel_of(there)
+    if config.belief != "independent":
+        kernel = kernel_of(config)
         known["kernel"] = kernel.smoothness, kernel.length, math.sqrt(kernel.variance)
-    return there.model_copy(update=known)
+    return config.model_copy(update=known)
 
 
 @lru_cache(maxsize=1)
 def _check_start(config: RoverConfig) -> None:
-    """Raise if the criteria can't be kept from the start; cached by configuration."""
+    """Raise if no policy meets the criteria from the start; cached by configuration."""
     check_start(config, make(config))
 
 
 def make(config: RoverConfig) -> Setup:
-    """Return the setup of a rover on its terrain."""
+    """Return the setup of a simulated rover on its terrain."""
 
     def simulated(belief: SlopeBelief, start: int, sensor: Sensor) -> Rover:
-        if config.truth == "prior" or config.belief == "correlated":  # its mean is the model
+        # A correlated belief has the terrain model as its mean, so a draw is the model plus errors.
+        if config.truth == "prior" or config.belief == "correlated":
             truth = draw_heights(belief, config.seed)
         else:
             error = pinned(config).error if config.belief == "independent" else 0.0
@@ -207,14 +209,13 @@ def make(config: RoverConfig) -> Setup:
 
 
 def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor], World]) -> Setup:
-    """Return the setup of a rover in a world, made from the prior, the start and the sensor."""
+    """Return the setup of a rover; `world_of` makes its world from prior, start and sensor."""
     belief = prior_of(config)
     for base in config.bases:
         place_in(config, base, "a base", belief)
     inside = inside_of(config)
     start = start_of(config, belief, inside)
-    optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
-    sensor = Sensor(*optics)
+    sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast)
     world = world_of(belief, start, sensor)
     criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
     correction = Correction(config.correction if criteria else "naive")
@@ -233,7 +234,7 @@ def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor],
 
 
 def metrics(config: RoverConfig, setup: Setup) -> Metrics:
-    """Return what a comparison measures: nats of the heights, and the way back on true ground."""
+    """Return the metrics of a comparison: nats learned, and whether a way back exists in truth."""
     prior, rover = setup.belief, setup.world
     assert isinstance(prior, SlopeBelief)
     assert isinstance(rover, Rover)
@@ -246,7 +247,7 @@ def metrics(config: RoverConfig, setup: Setup) -> Metrics:
 
 
 def fields(belief: SlopeBelief, world: Rover) -> dict[str, NDArray[Any]]:
-    """Return the arrays to keep: final heights [R, C] in m and their standard deviations."""
+    """Return the arrays to store: mean heights [R, C] in m and their standard deviations in m."""
     return {
         "height": belief.height.reshape(belief.shape),
         "deviation": np.sqrt(belief.variance).reshape(belief.shape),
@@ -254,24 +255,22 @@ def fields(belief: SlopeBelief, world: Rover) -> dict[str, NDArray[Any]]:
 
 
 def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function that maps an explorer to texts on how much it knows of the terrain."""
+    """Return a function from an explorer to texts on how much it knows; it returns no map."""
     from homeward.kinds.rover.outputs import is_seen
 
     prior = prior_of(config)
 
-    def told(explorer: Any) -> tuple[list[str], str]:
+    def progress(explorer: Any) -> tuple[list[str], str]:
         nats = entropy_reduction(prior, explorer.belief)
         return [f"{is_seen(explorer.belief).mean():.0%} seen to 10 cm", f"{nats:,.0f} nats"], ""
 
-    return told
+    return progress
 
 
 def located(config: RoverConfig) -> tuple[tuple[float, ...], str | None]:
     """Return the transform of the cells, and the name of their coordinate reference system."""
-    from homeward.terrain.elevation import wkt_name
-
     cells = cells_of(config)
-    return cells.transform, None if cells.crs is None else wkt_name(cells.crs)
+    return cells.transform, cells.crs_name
 
 
 ROVER = Kind(

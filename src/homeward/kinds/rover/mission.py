@@ -1,11 +1,11 @@
 """Missions of a rover on terrain: a report says where it is, and which heights it measured.
 
 Each cell has one point at which its height is measured (`RoverVehicle.points`). With ground
-"driven" it is where the vehicle stands in the cell, which may be beside a rock; with ground "paper"
-it is the centre. A height from elsewhere in the cell would look like an error of the terrain model,
-and prove moves that do not work. A measurement has a standard deviation (`error`, m) or a variance
-(`variance`, m²). Measurements come as JSON, as CSV with a header, or as a GeoTIFF patch: band 1 has
-heights and band 2 their standard deviations. Only the pixels of a patch at these points are used.
+"driven" it is where the vehicle stands in the cell; with ground "paper" it is the centre. A height
+from elsewhere in the cell would look like an error of the terrain model, and could prove moves that
+do not work. A measurement has a standard deviation (`error`, m) or a variance (`variance`, m²).
+Measurements come as JSON, as CSV with a header, or as a GeoTIFF patch: band 1 has heights and band
+2 their standard deviations. Only the pixels of a patch at these points are used.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs import Belief, Transition
 from homeward.beliefs.heights import Heights, SlopeBelief
-from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
+from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError, prefixed
 from homeward.files import refusing
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import NO_DATA, cells_of, pinned_config, setup_of
 from homeward.kinds.rover.summary import no_degrees
-from homeward.kinds.rover.terrain import crossings_of
+from homeward.kinds.rover.terrain import crossings_of, stands_of
 from homeward.kinds.rover.way_home import (
     WaysHome,
-    collection_of,
     line_of,
     on_map,
     routes_home,
@@ -42,12 +41,12 @@ from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
 from homeward.terrain.gdal import has_degrees, same_system
 from homeward.terrain.reading import UNKNOWN, read_elevation
+from homeward.terrain.writing import collection_of
 
-NUMBERS = ("height", "error", "variance", "x", "y")
 PLACES = (("row", "column"), ("x", "y"))
-FORM = '{"row", "column", "height", "error"}, or with "x" and "y"'
+FORM = '{"row", "column", "height", "error"}, or "x" and "y" for "row" and "column"'
 MAX_HEIGHT = 1e6  # m
-MAX_DEVIATIONS = 8.0  # of a height from what is believed, unless the report is sure
+MAX_DEVIATIONS = 8.0  # standard deviations of a height from its mean, unless the report is sure
 MIN_VARIANCE, MAX_VARIANCE = 1e-24, 1e24  # m²
 
 
@@ -57,7 +56,7 @@ class Measured(NamedTuple):
     cells: IntArray  # [n] ascending
     heights: FloatArray  # [n] m
     variances: FloatArray  # [n] m²
-    sure: bool = False  # whether heights far from what is believed are taken
+    sure: bool = False  # whether heights far from the belief's mean are accepted
 
 
 class RoverVehicle(Vehicle):
@@ -79,7 +78,7 @@ class RoverVehicle(Vehicle):
 
     @classmethod
     def settled(cls, config: RoverConfig) -> RoverConfig:
-        """Return the configuration with its terrain, area and start pinned."""
+        """Return the configuration with all that `pinned_config` adds to it."""
         return pinned_config(config)
 
     def state(self, position: Any) -> int:
@@ -101,20 +100,15 @@ class RoverVehicle(Vehicle):
         return state
 
     def points(self, states: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the map coordinates x [n] and y [n] at which heights of open cells are measured.
-
-        On driven ground that is where the vehicle stands in a cell, on paper ground its centre.
-        """
-        cells, crossings = cells_of(self.config), crossings_of(self.config)
-        row, column = np.stack(np.divmod(states, cells.shape[1])) + 0.5
-        if crossings is not None:
-            row, column = crossings.stands(states) / np.array(crossings.sides)[:, None]
+        """Return the map coordinates x [n] and y [n] at which the heights of cells are measured."""
+        cells = cells_of(self.config)
+        row, column = stands_of(cells, crossings_of(self.config), states)
         places: list[Any] = [column, row]
         x, y = to_map(cells.transform, *places)
         return np.asarray(x), np.asarray(y)
 
     def all_points(self) -> list[dict[str, Any]]:
-        """Return row, column, x and y of the point of each open cell."""
+        """Return row, column, x and y of the measuring point of each open cell."""
         states = np.flatnonzero(~self.belief.blocked)
         rows, columns = np.divmod(states, self.belief.shape[1])
         table = (rows, columns, *self.points(states))
@@ -122,21 +116,24 @@ class RoverVehicle(Vehicle):
         return [{"row": row, "column": column, "x": x, "y": y} for row, column, x, y in lists]
 
     def line(self, state: int, other: int) -> list[list[float]]:
-        """Return the way between two neighbours [n, 3]: map coordinates x, y and heights in m."""
+        """Return the path between neighbouring cells [n, 3]: map coordinates and heights in m."""
         return on_map(self.config, line_of(self.config, [state, other]))
 
     def _check_point(self, state: int, x: float, y: float) -> None:
-        """Raise on driven ground if a height was not measured in the pixel of its cell's point."""
+        """Raise unless (x, y) is in the pixel where the vehicle stands in its cell.
+
+        With ground "paper" there is no such pixel, and every point is accepted.
+        """
         crossings = crossings_of(self.config)
         if crossings is None:
             return
         column, row = to_grid(cells_of(self.config).transform, x, y)
-        here = np.array([row, column]) * crossings.sides
-        if np.abs(here - crossings.stands([state])[:, 0]).max() > 0.5 + 1e-6:
+        point = np.array([row, column]) * crossings.sides
+        if np.abs(point - crossings.stands([state])[:, 0]).max() > 0.5 + 1e-6:
             (east,), (north,) = self.points(np.array([state]))
-            there = "row {}, column {}".format(*divmod(state, self.belief.shape[1]))
+            cell = "row {}, column {}".format(*divmod(state, self.belief.shape[1]))
             raise InvalidInputError(
-                f"({x:.10g}, {y:.10g}) is in {there}, but not where the vehicle stands in it: "
+                f"({x:.10g}, {y:.10g}) is in {cell}, but not where the vehicle stands in it: "
                 f"measure at ({east:.10g}, {north:.10g}), or give a GeoTIFF patch"
             )
 
@@ -146,27 +143,30 @@ class RoverVehicle(Vehicle):
         sure = report.get("sure", False)
         if not isinstance(sure, bool):
             raise InvalidInputError(f"sure is {sure!r}, expected true or false")
-        found = self._together([(f"height {n}", one) for n, one in enumerate(given, start=1)])
-        return found._replace(sure=sure)
+        named = [(f"height {n}", one) for n, one in enumerate(given, start=1)]
+        return self._combined(named)._replace(sure=sure)
 
-    def _together(self, given: Sequence[tuple[str, Any]]) -> Measured:
-        """Return measurements as arrays; each one is given with its name for messages."""
-        found: dict[int, tuple[float, float, str]] = {}
+    def _combined(self, given: Sequence[tuple[str, Any]]) -> Measured:
+        """Return measurements as arrays; each is given with its name in messages."""
+        by_cell: dict[int, tuple[float, float, str]] = {}
         for what, one in given:
             cell, height, variance = self._measurement(one, what)
-            if cell in found:
+            if cell in by_cell:
                 row, column = divmod(cell, self.belief.shape[1])
                 raise InvalidInputError(
-                    f"{what} is in row {row}, column {column} of the map, as is {found[cell][2]}: "
-                    "combine them"
+                    f"{what} is in row {row}, column {column} of the map, as is "
+                    f"{by_cell[cell][2]}: combine them"
                 )
-            found[cell] = height, variance, what
-        cells = sorted(found)
-        heights, variances = (np.array([found[c][k] for c in cells], np.float64) for k in (0, 1))
+            by_cell[cell] = height, variance, what
+        cells = sorted(by_cell)
+        heights, variances = (np.array([by_cell[c][k] for c in cells], np.float64) for k in (0, 1))
         return Measured(frozen(np.array(cells, np.int32)), frozen(heights), frozen(variances))
 
     def _measurement(self, given: Any, what: str) -> tuple[int, float, float]:
-        """Return cell, height and variance of one measurement."""
+        """Return state, height in m and variance in m² of one measurement, a JSON value.
+
+        `what` names it in messages.
+        """
         if isinstance(given, list) and len(given) == 4:
             given = dict(zip(("row", "column", "height", "error"), given, strict=True))
         if not isinstance(given, dict):
@@ -189,19 +189,18 @@ class RoverVehicle(Vehicle):
                 f"the {spread[0]} of {what} is {deviation:g}, expected a number from {least:g} "
                 f"to {most:g}"
             )
-        position: Any = {"x": given["x"], "y": given["y"]} if place == ("x", "y") else None
-        if position is None:
+        if place == ("x", "y"):
+            position: Any = {"x": given["x"], "y": given["y"]}
+        else:
             position = [_whole(given[key], f"the {key} of {what}") for key in place]
-        try:
+        with prefixed(what):
             state = self.state(position)
             if place == ("x", "y"):
                 self._check_point(state, float(given["x"]), float(given["y"]))
             return state, height, variance
-        except InvalidInputError as cause:
-            raise InvalidInputError(f"{what}: {cause}") from cause
 
     def fingerprint(self, measured: Measured) -> str | None:
-        """Return a digest of the measurements."""
+        """Return a digest of the measurements; None without measurements."""
         return Digest.of(tuple(measured[:3])).digest if len(measured.cells) else None
 
     def observation(
@@ -209,7 +208,7 @@ class RoverVehicle(Vehicle):
     ) -> Heights:
         """Return the measured heights and the move before them.
 
-        Raise if a height is more than `MAX_DEVIATIONS` standard deviations from the believed one,
+        Raise if a height is more than `MAX_DEVIATIONS` standard deviations from the belief's mean,
         unless the report says that it is sure.
         """
         cells, heights, variances, sure = measured
@@ -228,16 +227,14 @@ class RoverVehicle(Vehicle):
         return Heights(cells, heights, variances, moved=moved)
 
     def read(self, path: Path) -> dict[str, Any]:
-        """Return the measurements in a CSV file or a GeoTIFF patch."""
+        """Return the measurements in a CSV file or a GeoTIFF patch, as the key of a report."""
         suffix = path.suffix.lower()
-        if suffix == ".csv":
-            return {"heights": self._read_csv(path)}
-        return (
-            {"heights": self._read_patch(path)} if suffix in self.suffixes else super().read(path)
-        )
+        if suffix not in self.suffixes:
+            return super().read(path)
+        return {"heights": (self._read_csv if suffix == ".csv" else self._read_patch)(path)}
 
     def _read_csv(self, path: Path) -> list[dict[str, float]]:
-        """Return the measurements of a CSV file; messages name the row."""
+        """Return the measurements of a CSV file; error messages name the row."""
         try:
             with refusing(path, "can't be read"), open(path, newline="", encoding="utf-8-sig") as f:
                 lines = csv.reader(f, strict=True)
@@ -258,22 +255,19 @@ class RoverVehicle(Vehicle):
                     f"{path}: {what} has {len(row)} cells, the first row has {len(header)}"
                 )
             given.append((what, dict(zip(header, row, strict=True))))
-        try:
-            return self._as_report(self._together(given))
-        except InvalidInputError as cause:
-            raise InvalidFileError(f"{path}: {cause}") from cause
+        with prefixed(path, InvalidFileError):
+            return self._as_report(self._combined(given))
 
     def _read_patch(self, path: Path) -> list[dict[str, float]]:
-        """Return the measurements of a GeoTIFF patch at the points of cells."""
+        """Return the measurements of a GeoTIFF patch at the measuring points of the cells."""
         cells = cells_of(self.config)
         if not path.is_file():
             raise InvalidFileError(f"{path}: there is no such file")
         patch = read_elevation(path)
-        here, there = cells.crs, patch.crs
-        if (here is None) != (there is None) or not same_system(here, there):
+        if (cells.crs is None) != (patch.crs is None) or not same_system(cells.crs, patch.crs):
             raise InvalidFileError(
-                f"{path}: is in {wkt_name(there or UNKNOWN)}, but the mission is in "
-                f"{wkt_name(here or UNKNOWN)}: warp it with gdalwarp -t_srs first"
+                f"{path}: is in {wkt_name(patch.crs or UNKNOWN)}, but the mission is in "
+                f"{wkt_name(cells.crs or UNKNOWN)}: warp it with gdalwarp -t_srs first"
             )
         try:
             errors = read_elevation(path, band=2).heights
@@ -285,9 +279,8 @@ class RoverVehicle(Vehicle):
         places: list[Any] = [*self.points(states)]
         across, down = (np.floor(part) for part in to_grid(patch.transform, *places))
         tall, wide = patch.shape
-        on = (across >= 0) & (across < wide) & (down >= 0) & (down < tall)
-        at = states[on]
-        pixel = down[on].astype(np.int64), across[on].astype(np.int64)
+        inside = (across >= 0) & (across < wide) & (down >= 0) & (down < tall)
+        pixel = down[inside].astype(np.int64), across[inside].astype(np.int64)
         heights, deviations = patch.heights[pixel], errors[pixel]
         known = np.isfinite(heights)
         if not known.any():
@@ -300,11 +293,11 @@ class RoverVehicle(Vehicle):
                 f"{path}: the error in row {row}, column {column} of band 2 is "
                 f"{deviations[k]:g}, expected a number above 0"
             )
-        found = Measured(at[known], heights[known], deviations[known] ** 2)
-        return self._as_report(found)
+        states = states[inside][known]
+        return self._as_report(Measured(states, heights[known], deviations[known] ** 2))
 
     def _as_report(self, measured: Measured) -> list[dict[str, float]]:
-        """Return measurements as JSON values, without loss."""
+        """Return measurements as JSON values of a report, at full precision."""
         rows, columns = np.divmod(measured.cells, self.belief.shape[1])
         table = (rows, columns, measured.heights, measured.variances)
         lists = zip(*(part.tolist() for part in table), strict=True)
@@ -313,21 +306,21 @@ class RoverVehicle(Vehicle):
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
         """Return held ways home as GeoJSON and, if the map has degrees, as GPX."""
         kept = [(list(w.states), w.probability) for w in ways if w.states[-1] in w.homes]
-        found, cells = WaysHome(np.empty(0), kept), cells_of(self.config)
+        complete, cells = WaysHome(np.empty(0), kept), cells_of(self.config)
         why, gpx = None, None
         if not has_degrees(cells.crs):
             why = no_degrees(cells)
         else:
             try:
-                gpx = routes_text(routes_home(self.config, found), cells, "way_home.gpx")
+                gpx = routes_text(routes_home(self.config, complete), cells, "way_home.gpx")
             except MissingExtraError as cause:
                 why = str(cause)
-        geojson = collection_of(self.config, way_features(self.config, found))
+        geojson = collection_of(cells, way_features(self.config, complete))
         return {"geojson": geojson, "gpx": gpx, "why_no_gpx": why}
 
 
 def _number(given: Any, what: str) -> float:
-    """Return a finite number, also from a text."""
+    """Return a finite number, given as a number or as text; `what` names it in messages."""
     if isinstance(given, str):
         try:
             given = float(given)
@@ -342,7 +335,7 @@ def _number(given: Any, what: str) -> float:
 
 
 def _whole(given: Any, what: str) -> int:
-    """Return a whole number, also from a text."""
+    """Return a whole number, given as a number or as text; `what` names it in messages."""
     value = _number(given, what)
     if value != int(value):
         raise InvalidInputError(f"{what} is {value:g}, expected a whole number")

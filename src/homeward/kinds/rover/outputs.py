@@ -1,13 +1,15 @@
 """Output files of a rover's run: its path, its map, and a summary for mission planners.
 
-Everything is in the run's folder and in the raster's own coordinates:
+All files are in the run's folder, and in the map coordinates of the terrain unless stated:
 
 - ``path.geojson``: the path, its start and its end.
 - ``path_points.geojson``: the corners of the path with their height, step, bound and gain.
 - ``way_home.geojson``: the way home from the end, with the proven probability.
-- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF; ``terrain.qml``: its
-  style for QGIS; ``way_home_probability.tif``; ``way_home.gpx``, ``way_home.kml``,
-  ``path.gpx`` and ``path.kml``, if the terrain has longitudes and latitudes. These need rasterio.
+- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF.
+- ``terrain.qml``: the style of ``terrain.tif`` for QGIS.
+- ``way_home_probability.tif``: the proven probability of a way home from each cell.
+- ``way_home.gpx``, ``way_home.kml``, ``path.gpx`` and ``path.kml`` in longitudes and latitudes, if
+  the terrain has them. These and the GeoTIFF files need rasterio.
 - ``targets.geojson``: the targets, when each was reached, or why not, if there were any.
 - ``keep_in.geojson``, ``keep_out.geojson``: the areas to keep in and out of, if there were any.
 - ``summary.md`` for people and ``summary.json`` for programs: the results.
@@ -58,10 +60,9 @@ from homeward.kinds.rover.summary import (
     summary_of,
     way_of,
 )
-from homeward.kinds.rover.targets import target_features, told_of
+from homeward.kinds.rover.targets import target_facts, target_features
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.kinds.rover.way_home import (
-    collection_of,
     line_of,
     on_map,
     points_geojson,
@@ -77,7 +78,7 @@ from homeward.runs.manifest import Manifest
 from homeward.terrain import path_geojson, write_geojson, write_heights
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import area_geojson
-from homeward.terrain.writing import raster_style
+from homeward.terrain.writing import collection_of, raster_style
 
 
 def write_products(ended: Ended) -> None:
@@ -88,26 +89,23 @@ def write_products(ended: Ended) -> None:
     cells = cells_of(config)
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
-    facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
-    facts["why"], facts["targets"] = ended.why, told_of(ended, config, path)
+    facts["conflict"] = conflict_at_end(config, ended, path[0])
+    facts["why"], facts["targets"] = ended.why, target_facts(ended, config, path)
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
-    told = {"explorer": config.explorer_name, "delta": level, "seed": config.seed, **about}
+    about = {"explorer": config.explorer_name, "delta": level, "seed": config.seed, **about}
     corners = None if crossings_of(config) is None else line_of(config, path).corners
-    write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
-    points = points_geojson(config, path, ended.records())
-    write_geojson(ended.directory / POINTS, points)
-    start = world.start  # type: ignore[attr-defined]
-    ways = ways_home(config, ended.belief, start, world.state, ended.held)
-    ways_file = collection_of(config, way_features(config, ways))
-    write_geojson(ended.directory / WAY, ways_file)
+    write_geojson(ended.directory / PATH, path_geojson(cells, path, about, corners))
+    write_geojson(ended.directory / POINTS, points_geojson(config, path, ended.records()))
+    ways = ways_home(config, ended.belief, path[0], world.state, ended.held)
+    write_geojson(ended.directory / WAY, collection_of(cells, way_features(config, ways)))
     for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):
         if area is not None:
             part = file.removesuffix(".geojson").replace("_", " ")
             write_geojson(ended.directory / file, area_geojson(area, cells, part))
     if facts["targets"]:
         features = target_features(facts["targets"])
-        write_geojson(ended.directory / TARGETS, collection_of(config, features))
+        write_geojson(ended.directory / TARGETS, collection_of(cells, features))
     missing = None
     known = np.stack([ended.belief.height, np.sqrt(ended.belief.variance)])
     try:
@@ -142,8 +140,7 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
 
 def is_seen(belief: SlopeBelief) -> BoolArray:
     """Return the mask [n] of open cells that are known to within `SEEN_DEVIATION`."""
-    seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
-    return seen
+    return np.asarray(belief.variance[~belief.blocked] <= SEEN_DEVIATION**2)
 
 
 def facts_of(
@@ -153,19 +150,19 @@ def facts_of(
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
 ) -> dict[str, Any]:
-    """Return the facts of a run so far, as JSON values; conflicts are known only at its end."""
+    """Return the facts of a run so far, as JSON values; `write_products` adds the last three."""
     path, crossings = path_of(records(), world.start), crossings_of(config)
     homes = homes_of(config, world.start, belief.shape[1])
     kept = account(config, records())
-    lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
+    lows = [each["lowest"] for each in kept["criteria"] if each["lowest"] is not None]
     variance = belief.variance[~belief.blocked]
     timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
     return {
         "status": str(manifest.status),
         "end": manifest.end,
         "steps": len(path) - 1,
-        "stranded": is_stranded(config, world.moves, world.state, world.start, belief.shape[1]),
-        "trapped_at": trapped_at(config, world.moves, path, world.start, belief.shape[1]),
+        "stranded": is_stranded(config, world.moves, path, belief.shape[1]),
+        "trapped_at": trapped_at(config, world.moves, path, belief.shape[1]),
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
         "cells_visited": len(set(path)),
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
@@ -190,7 +187,7 @@ def facts_of(
 
 
 def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
-    """Return the length of a path in m, along the ways driven or from centre to centre."""
+    """Return the length in m of a path over cells; with ground "paper", from centre to centre."""
     crossings, cells = crossings_of(config), cells_of(config)
     if crossings is None:
         corners = np.column_stack(np.divmod(np.asarray(path), cells.shape[1])) * cells.size
@@ -200,16 +197,15 @@ def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
 
 
 def used_of(config: RoverConfig, records: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return what a run used of each of its limits, as JSON values."""
+    """Return each limit of a run, its unit and the amount used, as JSON values."""
     limits = [(config.distance, "m"), (config.energy, "Wh")]
-    asked = [(limit, unit) for limit, unit in limits if limit is not None]
-    last = deque(records, maxlen=1) if asked else ()
-    used = [0.0] * len(asked)
-    for record in last:
+    given = [(limit, unit) for limit, unit in limits if limit is not None]
+    used = [0.0] * len(given)
+    for record in deque(records, maxlen=1) if given else ():
         used = record.holding["used"][0]
     return [
-        {"limit": limit, "unit": unit, "used": each}
-        for (limit, unit), each in zip(asked, used, strict=True)
+        {"limit": limit, "unit": unit, "used": amount}
+        for (limit, unit), amount in zip(given, used, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The maps of a rover's run: heights in m with their deviations, and cells without data."""
+"""Map layers of a rover's run: heights in m, their deviations, seen cells and slopes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from homeward.runs import Setup
 
 
 def scene_of(setup: Setup) -> Scene:
-    """Return the maps of a run."""
+    """Return the map layers of a run."""
     prior: Any = setup.belief
     world: Any = setup.world
     is_outside = isinstance(world, Outside)  # then the truth is not known
@@ -95,18 +95,17 @@ def steepest(
     ground = np.asarray(height).reshape(shape)
     down = np.abs(np.diff(ground, axis=0)) / size[0]
     across = np.abs(np.diff(ground, axis=1)) / size[1]
-    found = np.full(shape, np.nan)
+    tangent = np.full(shape, np.nan)
     for part, rise in (
-        *((found[1:], down), (found[:-1], down)),
-        *((found[:, 1:], across), (found[:, :-1], across)),
+        *((tangent[1:], down), (tangent[:-1], down)),
+        *((tangent[:, 1:], across), (tangent[:, :-1], across)),
     ):
         np.fmax(part, rise, out=part)
-    slope: NDArray[Any] = np.degrees(np.arctan(found)).ravel()
-    return slope
+    return np.asarray(np.degrees(np.arctan(tangent)).ravel())
 
 
 def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the layers that can be made from the arrays of a finished run."""
+    """Return the layers [R, C] that the stored arrays of a finished run determine."""
     if not {"height", "deviation"} <= fields.keys():
         return {}
     closed = fields["deviation"] == 0.0

@@ -1,8 +1,8 @@
 """Targets of a rover's run: what a visit is worth, and which were reached or why not.
 
-A target is worth its weight times `LOOKS` looks at unknown ground, in nats, when its cell is first
-visited. So a target of weight 1 comes first wherever a certified way home allows it, and one of
-weight .01 is worth a single look.
+The first visit of a target's cell is worth as much, in nats, as `LOOKS` times its weight looks at
+unknown ground. So the rover first visits targets of weight 1, as far as a certified way home
+allows it. A target of weight .01 is worth a single look.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs import Sensor
 from homeward.beliefs.heights import SlopeBelief
 from homeward.bonuses import Looks, view_of
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import prefixed
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
 from homeward.planning.explorer import End
@@ -47,19 +47,14 @@ def targets_of(config: RoverConfig) -> tuple[Target, ...]:
     given, cells = config.targets, cells_of(config)
     if given is None:
         return ()
-    try:
-        found = read_targets(given, cells) if isinstance(given, str) else check_targets(given)
-        cells_of_targets(found, cells)
-    except InvalidFileError:
-        raise
-    except InvalidInputError as cause:
-        what = given if isinstance(given, str) else "the targets"
-        raise InvalidInputError(f"{what}: {cause}") from cause
-    return found
+    targets = read_targets(given, cells) if isinstance(given, str) else given
+    with prefixed(given if isinstance(given, str) else "the targets"):
+        cells_of_targets(check_targets(targets), cells)
+    return targets
 
 
 def worth_of(config: RoverConfig, belief: SlopeBelief, sensor: Sensor) -> FloatArray | None:
-    """Return what the first visit of each cell is worth [S] in nats; None without targets."""
+    """Return the gain [S] in nats of the first visit of each cell; None without targets."""
     targets = targets_of(config)
     if not targets:
         return None
@@ -74,43 +69,45 @@ def worth_of(config: RoverConfig, belief: SlopeBelief, sensor: Sensor) -> FloatA
     return worth
 
 
-def told_of(ended: Ended, config: RoverConfig, path: Sequence[int]) -> list[dict[str, Any]]:
-    """Return each target as JSON values: its place, and the step that reached it or why not."""
+def target_facts(ended: Ended, config: RoverConfig, path: Sequence[int]) -> list[dict[str, Any]]:
+    """Return each target as JSON values: its place, and the step that reached it or why not.
+
+    `why` is a code of `WHY_NOT`, or None if the target was reached.
+    """
     targets, cells = targets_of(config), cells_of(config)
     states = cells_of_targets(targets, cells)
     first = {state: step for step, state in reversed(list(enumerate(path)))}
-    codes = {} if set(states) <= first.keys() else _codes(ended, config)
-    found = []
+    masks = {} if set(states) <= first.keys() else _masks(ended)
+    facts: list[dict[str, Any]] = []
     for (x, y, weight), state in zip(targets, states, strict=True):
         row, column = divmod(state, cells.shape[1])
         step = first.get(state)
-        why = None if step is not None else next(c for c, mask in codes.items() if mask[state])
-        told = {"x": x, "y": y, "weight": weight, "row": row, "column": column}
-        found.append({**told, "step": step, "why": why})
-    return found
+        why = None if step is not None else next(c for c, mask in masks.items() if mask[state])
+        place = {"x": x, "y": y, "weight": weight, "row": row, "column": column}
+        facts.append({**place, "step": step, "why": why})
+    return facts
 
 
-def target_features(told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return targets as GeoJSON points with their weight, step, and why they were not reached."""
+def target_features(facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the targets of `target_facts` as GeoJSON points."""
     kept = ("weight", "row", "column", "step", "why")
     return [
         feature("target", "Point", [each["x"], each["y"]], {key: each[key] for key in kept})
-        for each in told
+        for each in facts
     ]
 
 
-def describe(told: Sequence[dict[str, Any]]) -> list[str]:
-    """Return sentences on which targets were reached and which were not."""
-    if not told:
+def describe(facts: Sequence[dict[str, Any]]) -> list[str]:
+    """Return sentences on which targets of `target_facts` were reached and which were not."""
+    if not facts:
         return []
-    steps = [each["step"] for each in told]
-    reached = [step for step in steps if step is not None]
-    weights = [sum(e["weight"] for e in told if e["step"] is not None or every) for every in (0, 1)]
+    reached = [each["weight"] for each in facts if each["step"] is not None]
+    weights = sum(reached), sum(each["weight"] for each in facts)
     lines = [
-        f"{len(reached)} of {len(told)} targets were reached, with {weights[0]:g} of the weight "
+        f"{len(reached)} of {len(facts)} targets were reached, with {weights[0]:g} of the weight "
         f"{weights[1]:g}."
     ]
-    for n, each in enumerate(told, start=1):
+    for n, each in enumerate(facts, start=1):
         name = (
             f"Target {n} (weight {each['weight']:g}) at x = {each['x']:.10g}, y = {each['y']:.10g}"
         )
@@ -121,8 +118,11 @@ def describe(told: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
-    """Return a mask [S] for each code of `WHY_NOT`; the first that has a cell says why."""
+def _masks(ended: Ended) -> dict[str, BoolArray]:
+    """Return a mask [S] of cells for each code of `WHY_NOT`.
+
+    The reason for a cell is the first code whose mask contains the cell.
+    """
     setup, belief, world = ended.setup, ended.belief, ended.setup.world
     start, state = world.start, world.state  # type: ignore[attr-defined]
     guide, model = Guide(setup.planner, start, setup.floor), belief.mean()
@@ -139,29 +139,28 @@ def _codes(ended: Ended, config: RoverConfig) -> dict[str, BoolArray]:
         np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
     view = search.view(belief, model, state, held)  # type: ignore[arg-type]
     search.complete(view)
-    parts = {
-        "unreachable": _found(free, np.zeros(len(share)), state),
-        "outside": _found(graph, np.zeros(len(share)), state),
-        "risk": _found(graph, share, state),
-        "limits": _found(view.graph, view.share, state),
-    }
     last = "steps" if ended.manifest.end == End.STEPS else "worth"
-    shut: BoolArray = belief.blocked  # type: ignore[attr-defined]
     return {
-        "closed": shut,
-        **{k: ~v for k, v in parts.items()},
+        "closed": belief.blocked,  # type: ignore[attr-defined]
+        "unreachable": _not_reached(free, np.zeros(len(share)), state),
+        "outside": _not_reached(graph, np.zeros(len(share)), state),
+        "risk": _not_reached(graph, share, state),
+        "limits": _not_reached(view.graph, view.share, state),
         last: np.ones(len(share), np.bool_),
     }
 
 
-def _found(graph: Graph, share: FloatArray, state: int) -> BoolArray:
-    """Return the mask [S] of the states that a search outward from `state` reaches."""
-    here, states = np.zeros(1, np.int64), len(share)
-    nothing = Looks.of((1, states), (here, here), np.ones(1), np.zeros(states), False)
+def _not_reached(graph: Graph, share: FloatArray, state: int) -> BoolArray:
+    """Return the mask [S] of the states that a search outward from `state` does not reach.
+
+    `share` [S] is the share of the risk budget that a way home from a state would spend.
+    """
+    zero, states = np.zeros(1, np.int64), len(share)
+    no_gain = Looks.of((1, states), (zero, zero), np.ones(1), np.zeros(states), False)
     bounds, scratch = np.full(states, np.inf), Scratch.of(states)
     scratch.visited[:] = state
-    given = graph, Shares.given(share), 0.0, 0.0, state, nothing, 0.0, 1.0
-    search_outward(*given, bounds, np.inf, scratch)
-    found = np.zeros(states, np.bool_)
-    found[scratch.visited] = True
-    return found
+    search = graph, Shares.given(share), 0.0, 0.0, state, no_gain, 0.0, 1.0
+    search_outward(*search, bounds, np.inf, scratch)
+    mask = np.ones(states, np.bool_)
+    mask[scratch.visited] = False
+    return mask

@@ -1,10 +1,12 @@
-"""The terrain of a rover's run: cells made from a configuration, cached, with a digest."""
+"""The terrain of a rover's run: the cells of a configuration, cached, with a digest."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import shlex
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs.grid_graph import STEPS, grid_graph
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError, prefixed
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.safety import Allowance
 from homeward.terrain import (
@@ -37,33 +39,22 @@ if TYPE_CHECKING:
     from homeward.beliefs.covariance import Matern
 
 CELLS = (
-    *(
-        "terrain",
-        "terrain_seed",
-        "rows",
-        "columns",
-        "pixel",
-        "height_unit",
-        "window",
-        "cell",
-        "blur",
-        "error",
-    ),
-    *("obstacles", "keep_out", "ground", "climb", "descend", "roll", "wheelbase"),
+    *("terrain", "terrain_seed", "rows", "columns", "pixel", "height_unit", "window", "cell"),
+    *("blur", "error", "obstacles", "keep_out", "ground", "climb", "descend", "roll", "wheelbase"),
 )
 """The keys of a configuration that its cells depend on."""
 
-WHEELBASE = 2.0  # default wheelbase in m, on pixels that are smaller
+WHEELBASE = 2.0  # default wheelbase in m; with larger pixels, it is the side of a pixel
 SEEN_DEVIATION = 0.1  # standard deviation in m up to which a height counts as seen
 DEFAULT_SHAPE = (1000, 2000)  # rows and columns of synthetic Mars
-MIN_DEVIATION = 1e-6  # smallest deviation in m of a raster of errors; the largest is its inverse
+MIN_DEVIATION = 1e-6  # m, smallest deviation in a raster of errors; the largest is 1e6 m
 MAX_CELLS = 10_000_000  # maximum number of cells of a run
 MAX_STRETCH = 1.05  # largest ratio of lengths on the map and on the ground in a new run
-PIXEL_TOLERANCE = 0.05  # share by which a cell may be smaller than a pixel (HiRISE: 1.01 m)
+PIXEL_TOLERANCE = 0.05  # a cell may be smaller than a pixel by this share (HiRISE has 1.01 m)
 
 
 def elevation_of(config: RoverConfig) -> Elevation:
-    """Return the terrain model, or a window of it."""
+    """Return the terrain model of a configuration, or the window of it that is configured."""
     window = None if config.window is None else parse_window(config.window)
     if config.terrain not in (MARS, SAMPLE):
         _check_size(config, *read_size(config.terrain, window, config.pixel))
@@ -83,21 +74,23 @@ def elevation_of(config: RoverConfig) -> Elevation:
         whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
     if window is None:
         return whole
-    try:
-        there = window.within(whole.shape, whole.transform)
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"{whole.name}: {cause}") from cause
-    down, across = there.row + there.height, there.column + there.width
-    heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
-    transform = window_transform(whole.transform, there.column, there.row)
+    with prefixed(whole.name):
+        part = window.within(whole.shape, whole.transform)
+    bottom, right = part.row + part.height, part.column + part.width
+    heights = np.ascontiguousarray(whole.heights[part.row : bottom, part.column : right])
+    transform = window_transform(whole.transform, part.column, part.row)
     return replace(whole, heights=heights, transform=transform)
 
 
 def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float, float]) -> None:
-    """Raise if pixels of `pixel` m give too many cells; called before the raster is read."""
+    """Raise if a raster would have too many cells; this is known before it is read.
+
+    `shape` are its rows and columns, and `pixel` is the height and width of a pixel in m.
+    """
     sides = (max(1, round(config.cell / side)) for side in pixel)
     rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
-    if math.prod(shape) <= MAX_PIXELS and rows * columns > MAX_CELLS:  # else pixels are refused
+    # A raster with too many pixels is refused elsewhere, with its own message.
+    if math.prod(shape) <= MAX_PIXELS and rows * columns > MAX_CELLS:
         raise InvalidInputError(
             f"{config.terrain}: cells of {config.cell:g} m would be {rows:,} x {columns:,}, more "
             f"than the {MAX_CELLS:,} that are explored at once: give larger cells or a window"
@@ -107,7 +100,10 @@ def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float,
 def mars_pixels(
     rows: int | None, columns: int | None, pixel: float | None
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Return the shape of synthetic Mars and the size of its pixels in m, with defaults."""
+    """Return rows and columns of synthetic Mars, and a pixel's height and width in m.
+
+    None stands for the default.
+    """
     side = 1.0 if pixel is None else pixel
     high, wide = DEFAULT_SHAPE
     return (high if rows is None else rows, wide if columns is None else columns), (side, side)
@@ -117,36 +113,50 @@ class Pinned(NamedTuple):
     """The terrain of a configuration."""
 
     cells: Cells
-    digest: str
+    digest: str  # SHA-256 of all that the run uses of the terrain
     pixel: tuple[float, float]  # m, height and width
-    crossings: Crossings | None  # on driven ground
-    obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
-    kept_out: BoolArray | None = None  # [rows, columns], pixels in the area to keep out of
-    is_kept_out: BoolArray | None = None  # [R, C], cells with such a pixel
-    height_unit: str | None = None  # that the raster names
-    error: FloatArray | float = 0.0  # m², variance [S] of the terrain model's heights in cells
+    crossings: Crossings | None  # paths between cells; None with ground "paper"
+    obstacles: BoolArray | None  # [rows, columns] mask of pixels; only those in cells
+    kept_out: BoolArray | None  # [rows, columns] mask of pixels in the area to keep out of
+    is_kept_out: BoolArray | None  # [R, C] mask of cells with such a pixel
+    height_unit: str | None  # name of the heights' unit in the raster
+    error: FloatArray | float  # m², variance of the terrain model's heights, of each cell [S]
 
 
 def cells_of(config: RoverConfig) -> Cells:
-    """Return the cells of a configuration; raise if the terrain has changed."""
-    cells, digest = pinned(config)[:2]
-    if config.terrain_sha256 not in (None, digest):
+    """Return the cells of a configuration; raise if the terrain has changed since the run began."""
+    terrain = pinned(config)
+    if config.terrain_sha256 not in (None, terrain.digest):
         files = " or ".join(_files(config))
         raise InvalidFileError(
             f"{files}: the terrain has changed since the run was created: its cells have the "
-            f"digest {digest[:12]}, expected {str(config.terrain_sha256)[:12]}; restore the file, "
-            "or start a new run"
+            f"digest {terrain.digest[:12]}, expected {str(config.terrain_sha256)[:12]}; restore "
+            "the file, or start a new run"
         )
-    return cells
+    return terrain.cells
 
 
 def crossings_of(config: RoverConfig) -> Crossings | None:
-    """Return the ways between neighbouring cells; None on the paper's ground."""
+    """Return the paths between neighbouring cells; None with ground "paper"."""
     return pinned(config).crossings
 
 
+def stands_of(
+    cells: Cells, crossings: Crossings | None, states: Sequence[int] | IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows [n] and columns [n], in cells, of the points at which the rover stands.
+
+    Without crossings these are the centres of the cells.
+    """
+    if crossings is None:
+        row, column = np.stack(np.divmod(np.asarray(states, np.int64), cells.shape[1])) + 0.5
+    else:
+        row, column = crossings.stands(states) / np.array(crossings.sides)[:, None]
+    return row, column
+
+
 def error_length_of(config: RoverConfig) -> float:
-    """Return the correlation length in m of the terrain model's errors."""
+    """Return the correlation length in m of the terrain model's errors; by default 10 pixels."""
     if config.error_length is not None:
         return config.error_length
     return 10.0 * max(pinned(config).pixel)
@@ -155,16 +165,17 @@ def error_length_of(config: RoverConfig) -> float:
 def limits_of(
     config: RoverConfig, kernel: Matern | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the largest drop and rise [S, A] in m of each move; None on the paper's ground.
+    """Return the largest drop and rise [S, A] in m of each move; None with ground "paper".
 
     An error of the terrain model tilts the ground that is driven. With errors of deviation σ and of
     correlation exp(−d²/2ℓ²) at distance d, a slope over the wheelbase w has an error of deviation τ
-    = σ·√(2 − 2·exp(−w²/2ℓ²)) / w, and the rise between two cells has an error of deviation √2·σ.
-    The margin of a way is reached when both are the same number of deviations: at a rise of √2·σ/τ
-    per unit of slope. So measurements of the cells at both ends are informative about the way
-    between them. If heights are correlated, their `kernel` gives both deviations.
+    = σ·√(2 − 2·exp(−w²/2ℓ²)) / w, and the rise between two cells has an error of deviation √2·σ. We
+    assume that both errors are the same number of deviations. Then a slope error that uses up the
+    margin of a path comes with a rise that differs by √2·σ/τ per unit of slope. So measurements of
+    the cells at both ends tell about the path between them. If heights are correlated, their
+    `kernel` gives both deviations.
     """
-    cells, _, _, crossings = pinned(config)[:4]
+    cells, crossings = pinned(config).cells, pinned(config).crossings
     if crossings is None:
         return None
     base = crossings.vehicle.wheelbase
@@ -172,9 +183,9 @@ def limits_of(
         -math.expm1(-0.5 * (base / error_length_of(config)) ** 2)
     )
     if kernel is not None:
-        away = np.hypot(*(np.array(STEPS) * cells.size).T)
-        away[0] = base  # staying
-        rises, slope = (kernel.variance - kernel.covariance(d) for d in (away, base))
+        distance = np.hypot(*(np.array(STEPS) * cells.size).T)
+        distance[0] = base  # of staying; any positive number
+        rises, slope = (kernel.variance - kernel.covariance(d) for d in (distance, base))
         scale = base * np.sqrt(rises / slope)
     dest, height = grid_graph(*cells.shape).dest, cells.centre.ravel()
     rise = height[dest] - height[:, None]
@@ -182,10 +193,10 @@ def limits_of(
 
 
 def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
-    """Return the limits of the whole run, in m and Wh, and what each way on the terrain uses.
+    """Return the limits of the whole run, in m and Wh, and how much each move uses.
 
-    A way of length d that climbs u uses d m, and `energy_per_metre`·d + `energy_per_climb`·u Wh.
-    A failed attempt uses at most the whole way out and back, which climbs what the way descends.
+    A move of d m that climbs u m uses `energy_per_metre`·d + `energy_per_climb`·u Wh. A failed
+    attempt uses at most the whole path out and back; the path back climbs what the move descends.
     """
     if config.has_no_criterion() or not config.run_limits():
         return ()
@@ -200,30 +211,33 @@ def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
     else:
         length, up, down = crossings.lengths()
     metre, climb = config.energy_per_metre, config.energy_per_climb
-    found = []
+    allowances = []
     if config.distance is not None:
-        found.append(Allowance(config.distance, "m", length, 2.0 * length))
+        allowances.append(Allowance(config.distance, "m", length, 2.0 * length))
     if config.energy is not None:
         out, back = metre * length + climb * up, metre * length + climb * down
-        found.append(Allowance(config.energy, "Wh", out, out + back))
-    return tuple(found)
+        allowances.append(Allowance(config.energy, "Wh", out, out + back))
+    return tuple(allowances)
 
 
 def cell_side(config: RoverConfig) -> float:
-    """Return a new run's cell side in m: the given one, at least a pixel, or the default."""
-    cells, _, pixel = pinned(config)[:3]
-    if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(pixel):
+    """Return the side of a new run's cells in m: as configured, or a pixel if that is larger.
+
+    Raise if the user gave a side smaller than a pixel.
+    """
+    name, (high, wide) = pinned(config).cells.name, pinned(config).pixel
+    if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(high, wide):
         return config.cell
     if "cell" in config.model_fields_set:
         raise InvalidInputError(
-            f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {pixel[0]:g} x "
-            f"{pixel[1]:g} m: give a cell of {max(pixel):.10g} m or more"
+            f"a cell of {config.cell:g} m is smaller than a pixel of {name}, {high:g} x {wide:g} "
+            f"m: give a cell of {max(high, wide):.10g} m or more"
         )
-    return max(pixel)
+    return max(high, wide)
 
 
 def check_stretch(config: RoverConfig) -> None:
-    """Raise if the map of a new run's terrain stretches distances, and so slopes."""
+    """Raise if the map of a new run's terrain stretches lengths, since slopes would be wrong."""
     cells = cells_of(config)
     if config.terrain_sha256 or cells.crs is None or not has_degrees(cells.crs):
         return
@@ -233,9 +247,8 @@ def check_stretch(config: RoverConfig) -> None:
     rows, columns = cells.shape
     middle = to_map(cells.transform, columns / 2, rows / 2)
     (longitude,), (latitude,) = to_degrees(cells.crs, middle[:1], middle[1:])
-    there = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g}"
     body = "+datum=WGS84" if is_earth(cells.crs) else f"+R={radius_of(cells.crs):.10g}"
-    target = f"{there} {body} +units=m"
+    target = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g} {body} +units=m"
     path = Path(config.terrain)
     files = [str(path), str(path.with_name(f"{path.stem}_true.tif"))]
     raise InvalidFileError(
@@ -246,7 +259,7 @@ def check_stretch(config: RoverConfig) -> None:
 
 
 def pinned(config: RoverConfig) -> Pinned:
-    """Return the terrain of a configuration; a modified file is read again."""
+    """Return the terrain of a configuration from a cache; files that changed are read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
     key = config.model_copy(update={**dict.fromkeys(others), "ground": config.rule})
     return _pinned(key, tuple(_stamp(file) for file in _files(config)))
@@ -255,26 +268,24 @@ def pinned(config: RoverConfig) -> Pinned:
 def _files(config: RoverConfig) -> list[str]:
     """Return the files that the terrain of a configuration is made from."""
     terrain = None if config.terrain in (MARS, SAMPLE) else config.terrain
-    return [
-        file
-        for file in (terrain, config.obstacles, config.keep_out, config.error)
-        if isinstance(file, str)
-    ]
+    given = terrain, config.obstacles, config.keep_out, config.error
+    return [file for file in given if isinstance(file, str)]
 
 
 def _stamp(file: str) -> tuple[int, int] | None:
+    """Return the size and the time of a file; None if there is none, which its reader reports."""
     try:
-        found = Path(file).stat()
+        status = Path(file).stat()
     except (OSError, ValueError):
-        return None  # reading it reports the error
-    return found.st_size, found.st_mtime_ns
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=1)
 def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> Pinned:
-    """Read the terrain and make its cells.
+    """Return the terrain of a configuration, read from its files.
 
-    `stamps` are the sizes and times of the files; they only make the cache notice a change.
+    `stamps` are the sizes and times of the files; they are only a part of the cache's key.
     """
     elevation = elevation_of(config)
     obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
@@ -293,12 +304,11 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
             free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))
         cells, crossings = crossed_cells(free, config.cell, error, vehicle)
     else:
-        crossings = None
-        cells = to_cells(elevation, config.cell, config.blur, error, closed)
+        cells, crossings = to_cells(elevation, config.cell, config.blur, error, closed), None
     sides, own = sides_of(elevation, config.cell), error
     if isinstance(error, np.ndarray):
-        there = cells.variance if config.is_driven else at_centres(error, sides)
-        own = np.where(cells.blocked, 0.0, there).ravel()
+        variance = cells.variance if config.is_driven else at_centres(error, sides)
+        own = np.where(cells.blocked, 0.0, variance).ravel()
     rows, columns = (n * side for n, side in zip(cells.shape, sides, strict=True))
     return Pinned(
         cells,
@@ -320,14 +330,12 @@ def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
     if Path(config.obstacles).suffix.lower() not in (".geojson", ".json"):
         return np.not_equal(read_layer(config.obstacles, elevation, "mask"), 0.0)
     area = read_area(config.obstacles, elevation)
-    try:
+    with prefixed(config.obstacles, InvalidFileError):
         return pixels_touched(area, elevation, "the obstacles are")
-    except InvalidInputError as cause:
-        raise InvalidFileError(f"{config.obstacles}: {cause}") from cause
 
 
 def _error(file: str, elevation: Elevation) -> FloatArray:
-    """Return the variance [rows, columns] in m² of each pixel, from its standard deviation."""
+    """Return the variance [rows, columns] in m² of each pixel, from a raster of deviations in m."""
     deviation = read_layer(file, elevation)
     known = np.isfinite(elevation.heights)
     wrong = known & ~((deviation >= MIN_DEVIATION) & (deviation <= 1.0 / MIN_DEVIATION))
@@ -335,9 +343,9 @@ def _error(file: str, elevation: Elevation) -> FloatArray:
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         x, y = to_map(elevation.transform, column + 0.5, row + 0.5)
         value = deviation[row, column]
-        said = "has no standard deviation" if np.isnan(value) else f"has {value:g} m"
+        fault = "has no standard deviation" if np.isnan(value) else f"has {value:g} m"
         raise InvalidFileError(
-            f"{file}: {said} at row {row}, column {column} of the ground to explore, at "
+            f"{file}: {fault} at row {row}, column {column} of the ground to explore, at "
             f"x = {x:.10g}, y = {y:.10g}; expected {MIN_DEVIATION:g} to {1.0 / MIN_DEVIATION:g} m "
             "wherever the terrain has a height"
         )
@@ -345,32 +353,34 @@ def _error(file: str, elevation: Elevation) -> FloatArray:
 
 
 def _kept_out(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
-    """Return the mask [rows, columns] of pixels in the area to keep out of; None without one."""
+    """Return the mask [rows, columns] of pixels in the area to keep out of; None without it."""
     what = "the area to keep out of"
     area = polygons_of(config.keep_out, what, elevation)
     if area is None:
         return None
-    try:
+    with of_file(config.keep_out):
         return pixels_touched(area, elevation, f"{what} is")
-    except InvalidInputError as cause:
-        if isinstance(config.keep_out, str):
-            raise InvalidFileError(f"{config.keep_out}: {cause}") from cause
-        raise
+
+
+def of_file(given: object) -> AbstractContextManager[None]:
+    """Return a context that names the file in errors, if a value was given as a file's name."""
+    return prefixed(given, InvalidFileError) if isinstance(given, str) else nullcontext()
 
 
 def polygons_of(given: str | Area | None, what: str, where: Georeference) -> Area | None:
-    """Return polygons that are given, or in a file, in map coordinates; raise if invalid."""
+    """Return polygons in the map coordinates of `where`; raise if they are invalid.
+
+    They are given, or the name of a GeoJSON file, or None. `what` names them in messages.
+    """
     if given is None or isinstance(given, str):
         return None if given is None else read_area(given, where)
-    try:
+    with prefixed(what):
         return check_area(given)
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"{what}: {cause}") from cause
 
 
 def digest_of(cells: Cells, *layers: BoolArray | FloatArray) -> str:
     """Return the SHA-256 of the cells that a run uses, and of other rasters."""
-    about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
+    digest = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
     for array in (cells.mean, cells.variance, cells.centre, cells.blocked, *layers):
-        about.update(np.ascontiguousarray(array).data)
-    return about.hexdigest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -34,14 +34,14 @@ from homeward.solvers import solve_return
 from homeward.terrain import Cells
 from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import has_degrees
-from homeward.terrain.writing import crs_member, feature, route_gpx, route_kml, write_geojson
+from homeward.terrain.writing import collection_of, feature, route_gpx, route_kml, write_geojson
 
 
 class WaysHome(NamedTuple):
     """Ways home from a state of a run; if several homes are required, one way to each."""
 
-    probability: FloatArray  # [S] proven lower bound; with several homes the lowest
-    ways: list[tuple[list[int], float]]  # cells from the end to a home, and the proven bound
+    probability: FloatArray  # [S] proven lower bound of a way home from each cell
+    ways: list[tuple[list[int], float]]  # cells from the state to a home, and the proven bound
 
 
 class Line(NamedTuple):
@@ -57,20 +57,21 @@ def ways_home(
 ) -> WaysHome:
     """Return the ways home from a state of a run; homes without a proven way are left out.
 
-    If the run or the return is limited, the `held` ways are returned, which keep the limits.
+    If the run or the return is limited, the ways are those that the run has `held`, since they keep
+    the limits.
     """
     model = belief.mean()
     correction = returning_correction(model.dest, model.success)
     probability, ways = np.ones(len(belief.height)), []
     homes = homes_of(config, start, belief.shape[1])
     for home in homes:
-        found = solve_return(model, correction, np.array(home))
-        probability = np.minimum(probability, found.value)
-        if found.value[state] > 0.0:
+        solution = solve_return(model, correction, np.array(home))
+        probability = np.minimum(probability, solution.value)
+        if solution.value[state] > 0.0:
             way = [state]
             while way[-1] not in home:
-                way.append(int(model.dest[way[-1], found.policy[way[-1]]]))
-            ways.append((way, float(found.value[state])))
+                way.append(int(model.dest[way[-1], solution.policy[way[-1]]]))
+            ways.append((way, float(solution.value[state])))
     if held is not None and (config.run_limits() or config.back_within is not None):
         ways, blocked = [], belief.blocked_probability()
         # The accounts with the limits are the last ones, in the order of the homes.
@@ -86,7 +87,7 @@ def ways_home(
 
 
 def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
-    """Return a path over cells as the line that is driven; with ground paper, through centres."""
+    """Return a path over cells as the line that is driven; with ground "paper", through centres."""
     cells, crossings = cells_of(config), crossings_of(config)
     if crossings is None:
         states = np.asarray(path)
@@ -98,7 +99,7 @@ def line_of(config: RoverConfig, path: Sequence[int]) -> Line:
 
 
 def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
-    """Return x, y and height in m [n, 3] of a line on the map; a single corner is repeated."""
+    """Return map coordinates and height in m [n, 3] of each corner; a single corner is repeated."""
     transform = cells_of(config).transform
     places = [
         [*to_map(transform, column, row), height]
@@ -110,30 +111,27 @@ def on_map(config: RoverConfig, line: Line) -> list[list[float]]:
 def write_ways(run: Run, step: int | None, out: Path) -> int:
     """Write the ways home after a step of a run, or after every step, as GeoJSON, GPX or KML.
 
-    Return the number of ways. A way depends only on what was measured up to its step.
+    Return the number of ways. A way depends only on the measurements up to its step.
     """
     replay = Replay(run.directory)
     config = checked(RoverConfig, run.config, str(run.directory / "config.json"))
-    cells = cells_of(config)
-    in_metres, found = out.suffix.lower() == ".geojson", list[tuple[int, WaysHome]]()
-    if not in_metres and not has_degrees(cells.crs):
+    cells, is_geojson = cells_of(config), out.suffix.lower() == ".geojson"
+    if not is_geojson and not has_degrees(cells.crs):
         raise InvalidInputError(f"{out}: {no_degrees(cells)}; GeoJSON is in map coordinates")
+    features: list[dict[str, Any]] = []
+    routes: list[tuple[str, list[list[float]]]] = []
     for number in range(len(replay.log) + 1) if step is None else (step,):
         moment, decisions = replay.at(number), replay.decisions
         held = None if decisions is None else decisions.kept.at(number)
         assert isinstance(moment.belief, SlopeBelief)
-        found.append((number, ways_home(config, moment.belief, moment.start, moment.state, held)))
-    if in_metres:
-        features = [f for at, ways in found for f in way_features(config, ways, step=at)]
-        write_geojson(out, collection_of(config, features))
+        ways = ways_home(config, moment.belief, moment.start, moment.state, held)
+        features += way_features(config, ways, step=number)
+        routes += [(f"step {number}: {about}", line) for about, line in routes_home(config, ways)]
+    if is_geojson:
+        write_geojson(out, collection_of(cells, features))
     else:
-        routes = [
-            (f"step {at}: {about}", line)
-            for at, ways in found
-            for about, line in routes_home(config, ways)
-        ]
         replace_file(out, routes_text(routes, cells, out).encode())
-    return sum(len(ways.ways) for _, ways in found)
+    return len(routes)
 
 
 def way_features(config: RoverConfig, ways: WaysHome, **about: Any) -> list[dict[str, Any]]:
@@ -142,20 +140,18 @@ def way_features(config: RoverConfig, ways: WaysHome, **about: Any) -> list[dict
     features = []
     for way, probability in ways.ways:
         row, column = divmod(way[-1], columns)
-        told = {"probability": probability, "moves": len(way) - 1, "row": row, "column": column}
+        own = {"probability": probability, "moves": len(way) - 1, "row": row, "column": column}
         line = on_map(config, line_of(config, way))
-        features.append(feature("way home", "LineString", line, {**about, **told}))
+        features.append(feature("way home", "LineString", line, {**about, **own}))
     return features
 
 
 def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[list[float]]]]:
     """Return a description of each way home, and its map coordinates and heights [n, 3]."""
+    place = place_of(config)
     return [
-        (
-            f"a way back to {place_of(config)} {surely(float(floored(p)))}",
-            on_map(config, line_of(config, w)),
-        )
-        for w, p in ways.ways
+        (f"a way back to {place} {surely(float(floored(p)))}", on_map(config, line_of(config, way)))
+        for way, p in ways.ways
     ]
 
 
@@ -173,8 +169,8 @@ def points_geojson(
 ) -> dict[str, Any]:
     """Return the corners of a path as GeoJSON points with their height, step, bound and gain.
 
-    ``bound`` is the lowest of the bounds that the step's plan proves, and ``gain`` what it expects
-    to learn per step, in nats; with Algorithm 1 the value of the plan. At the start both are null.
+    ``bound`` is the lowest bound that the plan of the step proves. ``gain`` is the plan's expected
+    gain per step in nats; with Algorithm 1, the value of the plan. At the start both are null.
     """
     plans: list[tuple[float | None, float | None]] = [(None, None)]
     for record in records:
@@ -186,15 +182,4 @@ def points_geojson(
         bound, gain = plans[step]
         about = {"step": step, "z": place[2], "bound": bound, "gain": gain}
         features.append(feature("corner", "Point", place, about))
-    return collection_of(config, features)
-
-
-def collection_of(config: RoverConfig, features: list[Any]) -> dict[str, Any]:
-    """Return GeoJSON features as a FeatureCollection in map coordinates."""
-    cells = cells_of(config)
-    return {
-        "type": "FeatureCollection",
-        "name": cells.name,
-        "crs": crs_member(cells),
-        "features": features,
-    }
+    return collection_of(cells_of(config), features)

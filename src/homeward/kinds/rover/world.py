@@ -1,9 +1,9 @@
 """A rover on terrain: true heights, and a sensor that measures them from afar.
 
 A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
-After every action it reports whether it moved, and measures the height of each open cell in range;
-errors grow with distance. They depend only on the seed and the number of the step: the same actions
-give the same measurements, which need not be recorded.
+After every action it reports whether it moved, and measures the height of each open cell in range.
+The errors grow with distance. They depend only on the seed and the number of the step, so the same
+actions give the same measurements, which need not be recorded.
 
 `Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment,
 ``homeward/Rover-v0``.
@@ -34,10 +34,10 @@ FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
 
 
 def true_heights(centre: ArrayLike, error_variance: float | FloatArray, seed: int) -> FloatArray:
-    """Draw true heights [S]: a terrain model at the cells' centres, plus its own error.
+    """Draw true heights [S]: those of a terrain model at the cells' centres, plus its error.
 
-    ``error_variance`` is v₀ in m², of all cells or of each [S]. Where the model is NaN, so is
-    the truth.
+    ``error_variance`` is v₀ in m², of all cells or of each [S]. Where the model is NaN, so is the
+    true height.
     """
     heights = numbers(centre, "the terrain model", None, InvalidProblemError).ravel()
     variance: float | FloatArray = error_variance
@@ -50,23 +50,23 @@ def true_heights(centre: ArrayLike, error_variance: float | FloatArray, seed: in
 
 
 def draw_heights(belief: SlopeBelief, seed: int) -> FloatArray:
-    """Draw true heights [S] from a belief, so that promises can be tested."""
+    """Draw true heights [S] in m from a belief."""
     return frozen(belief.draw(_randomness(seed, PRIOR)))
 
 
 class Rover:
-    """Terrain to explore: holds the rover's position and returns what it measures.
+    """Terrain to explore: holds the rover's position and returns its measurements.
 
     Parameters
     ----------
     belief
-        Belief with the grid of cells, the blocked ones and the slope limits of the rover.
+        Belief that defines the grid of cells, the blocked cells and the slope limits.
     truth
         True heights [S] in m; those of blocked cells are ignored.
     state
-        Start of the rover, and its home.
+        State of the start, which is also the home.
     sensor
-        What it measures with.
+        The rover's sensor; `Sensor()` unless given.
     seed
         Random seed of the measurement errors.
     """
@@ -116,14 +116,12 @@ class Rover:
         return not self.way_back[self.state]
 
     def in_range(self) -> tuple[IntArray, FloatArray]:
-        """Return the open cells in the sensor's range, in order, and their distances in m."""
-        (row, column), reach = self.position, self.sensor.reach
-        sides = zip(self.position, self.shape, self.size, strict=True)
-        ends = [(at, count, int(min(reach / side + 1.0, count))) for at, count, side in sides]
-        rows, columns = (
-            np.arange(max(0, at - far), min(count, at + far + 1), dtype=np.int32)
-            for at, count, far in ends
-        )
+        """Return the states [n] of the open cells in range, ascending, and their distances in m."""
+        (row, column), reach, ranges = self.position, self.sensor.reach, []
+        for at, count, side in zip(self.position, self.shape, self.size, strict=True):
+            far = int(min(reach / side + 1.0, count))
+            ranges.append(np.arange(max(0, at - far), min(count, at + far + 1), dtype=np.int32))
+        rows, columns = ranges
         down, across = self.size[0] * (rows - row), self.size[1] * (columns - column)
         distance = np.sqrt((down * down)[:, None] + across * across)
         cells = rows[:, None] * np.int32(self.shape[1]) + columns
@@ -140,7 +138,7 @@ class Rover:
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
-        """Return the measurements from the current cell, after a move if there was one."""
+        """Return the measurements from the current cell, and the move before them, if any."""
         cells, distances = self.in_range()
         if self.sensor.mast is not None:
             count = keep_visible(self._ground, *self.position, self.sensor.mast, cells, distances)
@@ -164,25 +162,25 @@ class Rover:
 class RoverEnv(MapEnv):
     """The rover as a Gymnasium environment.
 
-    Observations are the ``state`` (row-major) and, for each cell [rows, columns], the mean
-    ``heights`` and the ``deviation`` in m given all that was measured so far. The reward is the
+    An observation holds the ``state`` (row-major) and, for each cell [rows, columns], the mean
+    ``heights`` and the standard ``deviation`` in m given all measurements so far. The reward is the
     entropy reduction of a step, in nats. Episodes never end; ``info["stranded"]`` is True if there
     is no way back to the start.
 
     Parameters
     ----------
     belief
-        What is known before the first measurement. Unless given, each reset draws a new relief.
+        The belief before the first measurement. Unless given, each reset draws hills.
     truth
-        The true heights [S]. Unless given, each reset draws them from the belief.
+        The true heights [S] in m. Unless given, each reset draws them from the belief.
     start
-        Where the rover starts; the open cell nearest to the middle unless given.
+        State of the start; the open cell nearest to the middle unless given.
     sensor
-        What it measures with, over the whole map unless given.
+        The rover's sensor; unless given, it measures the whole map.
     rows, columns
-        Size of a drawn relief.
+        Size of drawn hills, in cells.
     render_mode
-        ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
+        ``"rgb_array"``: pixels. ``"ansi"``: coloured text. ``"human"``: that text, printed.
     """
 
     def __init__(
@@ -212,7 +210,7 @@ class RoverEnv(MapEnv):
             if not np.abs(belief.height).max() + belief.variance.max() < MAX_HEIGHT:
                 raise error(f"the belief has heights or variances beyond {MAX_HEIGHT:g} m")
         self._shape = rows, columns
-        self._begin(np.random.default_rng(0))  # raises if it is not a world
+        self._begin(np.random.default_rng(0))
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
@@ -223,10 +221,10 @@ class RoverEnv(MapEnv):
         )
 
     def _begin(self, rng: np.random.Generator) -> None:
-        """Place the rover in its world and let it look around."""
+        """Place the rover at the start of its world, and update the belief by a first look."""
         belief = draw_belief(self._shape, rng) if self._given is None else self._given
-        seed, drawn = (int(part) for part in rng.integers(2**63, size=2))
-        truth = draw_heights(belief, drawn) if self._truth is None else self._truth
+        seed, truth_seed = (int(part) for part in rng.integers(2**63, size=2))
+        truth = draw_heights(belief, truth_seed) if self._truth is None else self._truth
         start = middle_of(belief) if self._start is None else self._start
         self.world = Rover(belief, truth, start, self._sensor, seed)
         self.belief = belief.update(self.world.look())
@@ -259,7 +257,7 @@ class RoverEnv(MapEnv):
 
 
 def middle_of(belief: SlopeBelief) -> int:
-    """Return the open cell nearest to the middle of the map; the first if there are several."""
+    """Return the state of the open cell nearest to the middle; the first if several are."""
     if belief.blocked.all():
         raise InvalidProblemError("every cell is blocked")
     away = away_from_middle(belief.shape, belief.size)
@@ -267,7 +265,7 @@ def middle_of(belief: SlopeBelief) -> int:
 
 
 def colours_of(belief: SlopeBelief) -> NDArray[np.uint8]:
-    """Return each cell's colour [R, C, 3]: dark is low, pale is uncertain."""
+    """Return the colour [R, C, 3] of each cell: dark if it is low, grey if it is uncertain."""
     open_cells = ~belief.blocked
     lowest = float(belief.height[open_cells].min(initial=MAX_HEIGHT))
     highest = float(belief.height[open_cells].max(initial=-MAX_HEIGHT))
@@ -281,6 +279,6 @@ def colours_of(belief: SlopeBelief) -> NDArray[np.uint8]:
 
 
 def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
-    """Return the random generator of one purpose and step, independent of all others."""
+    """Return a random generator that is independent of those of other purposes and steps."""
     seed = index(seed, 2**64, "the seed", InvalidProblemError)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, step)))

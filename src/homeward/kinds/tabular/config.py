@@ -17,7 +17,7 @@ Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
 
 def _numbers(value: object) -> object:
-    """Return the numbers of a text such as ``1,1,1,1``; return other values unchanged."""
+    """Return the numbers of a text such as ``1,1,1,1``; return other values, lists as tuples."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
@@ -29,13 +29,16 @@ def _numbers(value: object) -> object:
 class ToyTextConfig(AgentConfig):
     """FrozenLake or CliffWalking of Gymnasium: the map is known, the effects of actions are not."""
 
-    world: Annotated[Name, Field(description="The world.")] = "lake"
+    world: Annotated[
+        Name,
+        Field(description="FrozenLake with or without slips, 4 × 4 or 8 × 8; or CliffWalking."),
+    ] = "lake"
     prior: Annotated[
         tuple[Concentration, Concentration, Concentration, Concentration],
         BeforeValidator(_numbers),
         Field(
-            description="Prior counts of where an action leads: ahead, to its left, to its right, "
-            "back."
+            description="Dirichlet prior of where an action leads: counts for ahead, left, right "
+            "and back."
         ),
         Option(form="AHEAD,LEFT,RIGHT,BACK"),
     ] = (50.0, 0.05, 0.05, 0.01)
@@ -44,7 +47,8 @@ class ToyTextConfig(AgentConfig):
         Field(description=f"{CAN_COME_HOME} Null in a file explores without a safety level."),
     ] = 0.95
     algorithm: Annotated[
-        Literal["rate", "paper"], Field(description="The default, or the paper's Algorithm 1.")
+        Literal["rate", "paper"],
+        Field(description="rate: our algorithm. paper: Algorithm 1 of the paper."),
     ] = "rate"
     home: Annotated[
         Literal["start", "current"],
@@ -54,8 +58,8 @@ class ToyTextConfig(AgentConfig):
     confidence: Annotated[
         Annotated[float, Field(gt=0.0, lt=1.0)] | None,
         Field(
-            description="Estimate in worlds drawn from the prior what can't be proven. The value "
-            "is the probability that all intervals of estimates hold; 1 less it counts as risk."
+            description="Also use estimates, in worlds drawn from the prior. All their intervals "
+            "hold with this probability; 1 minus it counts as risk."
         ),
         Option(unset="only what is proven"),
     ] = None
@@ -66,7 +70,7 @@ class ToyTextConfig(AgentConfig):
         bool,
         Field(
             description="With --confidence: where the run would end because an action risks more "
-            "than is left, take that action with a small enough probability."
+            "than the budget has left, take that action with a probability that the budget allows."
         ),
     ] = False
     limit: StepLimit = 300

@@ -1,4 +1,4 @@
-"""Picture of a run on tiles: the board, the path, and why the run ended."""
+"""Picture of a run on tiles: the tiles, the path, and why the run ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOURS = {"floor": "#dfeaf2", "hole": "#3a3f44", "cliff": "#8c4a32", "goal": "#
 
 
 class TilePanel(NamedTuple):
-    """One run on one board."""
+    """One run on one map of tiles, with title and note."""
 
     tiles: TileMap
     path: list[int]  # states, from the start to the end

@@ -44,7 +44,7 @@ def settle(config: ToyTextConfig) -> ToyTextConfig:
 
 
 def metrics(config: ToyTextConfig, setup: Setup) -> Metrics:
-    """Return what a comparison measures: visited tiles, and the way back by the true dynamics."""
+    """Return the metrics of a comparison: tiles visited, and the true probability of a way back."""
     world = setup.world
     assert isinstance(world, ToyTextWorld)
     way_back = world.way_back()
@@ -61,7 +61,7 @@ def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[An
 
 
 def summarise(ended: Ended) -> None:
-    """Write the results of a finished run."""
+    """Write ``summary.json``: the end, the tiles visited, and the certificate if there is one."""
     config: Any = ended.config
     belief: Any = ended.belief
     facts: dict[str, Any] = {
@@ -92,7 +92,7 @@ def scene_of(setup: Setup) -> Scene:
     categories = [{"value": number, "title": name} for number, name in enumerate(names)]
 
     def measure(observation: Any, belief: Any, before: float) -> float:
-        """Return the fraction of all tiles that are visited."""
+        """Return the fraction of all tiles that were visited."""
         return float(belief.visited.mean())
 
     return Scene(

@@ -1,4 +1,4 @@
-"""Missions on tiles: a report says where a walker is, and which action it tried."""
+"""Missions on tiles: a report says on which tile a walker is, and which action it tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from homeward.runs.vehicle import Vehicle, cell_of
 
 
 class Tiles(Outside):
-    """A real world of tiles; an episode ends in a hole, on the cliff or at the goal."""
+    """A world of tiles outside the program; an episode ends in a hole, on the cliff or at the goal.
+
+    `tiles` is its map.
+    """
 
     def __init__(self, tiles: TileMap) -> None:
         super().__init__(tiles.start, tiles.final)
@@ -33,7 +36,10 @@ class TileVehicle(Vehicle):
 
     @classmethod
     def settled(cls, config: ToyTextConfig) -> ToyTextConfig:
-        """Return the configuration; the seed counts only where certificates are sampled."""
+        """Return the configuration; raise if it is invalid.
+
+        A seed is valid only if certificates are sampled.
+        """
         if config.seed and config.confidence is None:
             raise InvalidInputError(
                 "seed is for simulated worlds; a mission simulates nothing: remove it"
@@ -48,5 +54,5 @@ class TileVehicle(Vehicle):
     def observation(
         self, measured: Any, moved: Transition | None, state: int, belief: Belief
     ) -> Any:
-        """Return the transition, or the visit of a tile without an action."""
+        """Return the transition, or a visit of the current tile if no action was tried."""
         return Visit(state) if moved is None else moved

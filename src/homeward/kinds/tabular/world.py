@@ -70,7 +70,10 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Return the destination [S, 5, 4] of each outcome: on the map, or `END` on final tiles."""
+        """Return the destination [S, 5, 4] of each outcome of each action, in every state.
+
+        On final tiles every destination is `END`.
+        """
         rows, columns = self.shape
         ways = list(DIRECTIONS.values())
         state = np.arange(rows * columns)
@@ -86,7 +89,10 @@ class TileMap:
 
 
 def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
-    """Return the tied Dirichlet belief: the map is known, the effects of actions are not."""
+    """Return a Dirichlet belief about the effects of actions, shared by states as stated above.
+
+    `prior` has the counts of the four outcomes.
+    """
     outcomes = tiles.outcomes()
     same = outcomes[:, :, :, None] == outcomes[:, :, None, :]
     pattern = same.argmax(axis=3)  # which outcomes coincide with an earlier one
@@ -105,7 +111,7 @@ def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
 
 
 class ToyTextWorld:
-    """A toy-text environment of Gymnasium behind the explorer's protocol."""
+    """FrozenLake or CliffWalking of Gymnasium as a world for an `Explorer`."""
 
     def __init__(self, name: Name, seed: int) -> None:
         self.name, self.env = name, _environment(name)
@@ -133,7 +139,7 @@ class ToyTextWorld:
             after, reward, done, _, _ = self.env.step(self._order[direction])
             self.state, self.ended = int(after), bool(done)
             if self.name == "cliff" and reward <= FALL:
-                # The environment puts a fallen walker back at the start; here the episode ends.
+                # Gymnasium puts a fallen walker back at the start. In this world the episode ends.
                 step = DIRECTIONS[direction]
                 self.state = before + step[0] * self.tiles.shape[1] + step[1]
                 self.ended = True
