@@ -165,8 +165,8 @@ def test_who_asks_for_a_base_is_stranded_where_there_is_no_way_to_it(tmp_path: P
         ({"bases": [[0, 0], [0, 2]]}, False),
         ({"bases": [[0, 0], [0, 2]], "each_base": True}, True),
     ):
-        config = checked(GridConfig, asked, "a grid")
-        assert is_stranded(config, world.moves, [1, world.state], 3) is stranded
+        criteria = checked(GridConfig, asked, "a grid")
+        assert is_stranded(criteria, world.moves, [1, world.state], 3) is stranded
 
 
 WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "start": 24}
