@@ -28,7 +28,7 @@ def unless_given() -> Any:
 
 
 def set_fields(value: object, **fields: object) -> None:
-    """Set fields of a frozen value object; its `__post_init__` calls this."""
+    """Set fields of a frozen dataclass, for instance in its `__post_init__`."""
     for name, content in fields.items():
         object.__setattr__(value, name, content)
 

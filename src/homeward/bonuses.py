@@ -216,6 +216,8 @@ class MbieEb:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
+    """Base of bonuses that measurements by a sensor define."""
+
     sensor: Sensor = Sensor()
 
     def __post_init__(self) -> None:

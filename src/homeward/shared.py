@@ -139,7 +139,7 @@ class Shared:
         return self._buffer is not None
 
     def changed(self, at: IntArray, values: Any) -> Shared:
-        """Return the version with other values at the flat indices `at` [n], all different."""
+        """Return a new version with `values` at the flat indices `at` [n], all different."""
         with _LOCK:
             if self._is_alone() and self._since + len(at) <= self._buffer.size:  # type: ignore[union-attr]
                 assert self._buffer is not None
@@ -169,7 +169,7 @@ class Shared:
         return changes[1] if len(changes) == 2 else np.unique(np.concatenate(changes))
 
     def bytes_beyond(self, before: Shared | None) -> int:
-        """Return the bytes that this version takes in addition to an earlier one."""
+        """Return the bytes that this version takes in addition to the earlier version `before`."""
         total, version = 0, before
         while version is not None and version is not self:
             if version._at is not None and version._overwritten is not None:

@@ -287,7 +287,10 @@ class HeightBelief:
 def model_of_heights(
     shape: tuple[int, int], heights: ArrayLike, stay: bool = True, climb: int = 1
 ) -> Moves:
-    """Return the model of a world with `heights` [S], WALL for walls; moves up to `climb` work."""
+    """Return the model of a world with `heights` [S], WALL for walls.
+
+    A move works if it rises at most `climb` levels and does not lead into a wall.
+    """
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)

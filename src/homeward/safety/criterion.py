@@ -161,7 +161,10 @@ def check_level(delta: object) -> None:
 
 
 def check_steps(steps: object, what: str) -> int:
-    """Return the number of steps; raise if it is below 1. `what` begins the message."""
+    """Return `steps` as int; raise unless it is a whole number from 1 to `MAX_STEPS`.
+
+    `what` begins the message.
+    """
     if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:
