@@ -1,6 +1,7 @@
 // The small world on a canvas: its squares, the region with a way home at δ, the plan, and ghosts.
 
-import { HEIGHTS, HOUSE, MARK_COLOURS, css, surroundings } from "../map/colours";
+import { HEIGHTS, MARK_COLOURS, css, surroundings } from "../map/colours";
+import { drawHome } from "../map/home";
 import { borderOf } from "../map/contour";
 import type { Walk } from "./ghosts";
 import type { Solution, World } from "./world";
@@ -96,7 +97,7 @@ function drawGround(context: Context, scene: Scene, side: number): void {
     context.lineWidth = 2.5;
     context.stroke();
   }
-  drawHome(context, centre(world, world.home, side), side);
+  drawHome(context, centre(world, world.home, side), side * 0.42, side * 0.084);
   context.beginPath();
   const [x, y] = centre(world, world.rover, side);
   const aside = world.rover === world.home ? side * 0.3 : 0; // home stays in sight
@@ -169,20 +170,4 @@ function drawLine(
   context.lineWidth = side * 0.12;
   context.stroke(path);
   context.setLineDash([]);
-}
-
-function drawHome(context: Context, [x, y]: [number, number], side: number): void {
-  const size = side * 0.042;
-  context.save();
-  context.translate(x, y);
-  context.scale(size, size);
-  context.beginPath();
-  context.arc(0, 0, 10, 0, 2 * Math.PI);
-  context.fillStyle = "#fff";
-  context.fill();
-  context.strokeStyle = WAY;
-  context.lineWidth = 2;
-  context.stroke();
-  context.stroke(new Path2D(HOUSE));
-  context.restore();
 }

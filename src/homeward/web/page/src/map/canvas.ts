@@ -8,7 +8,8 @@ import type { Scene } from "../run/scene";
 import { isGrid } from "../run/show";
 import { chance } from "../words";
 import { dark } from "../parts/theme";
-import { HOUSE, MARK_COLOURS, surroundings } from "./colours";
+import { MARK_COLOURS, surroundings } from "./colours";
+import { drawHome } from "./home";
 import { Ink } from "./ink";
 
 const { ink: INK, way: WAY, here: HERE, lost: LOST } = MARK_COLOURS;
@@ -171,7 +172,8 @@ export class MapCanvas {
     const start = scene.run.stateAt(0);
     const here = scene.here.peek();
     if (start !== null) this.drawDisc(start, between(3.5, zoom * 0.24, 9), "#fff", INK, 2);
-    for (const home of scene.run.homesAt(step)) if (home !== here) this.drawHome(home, zoom);
+    for (const home of scene.run.homesAt(step))
+      if (home !== here) drawHome(context, this.centre(home), between(8, zoom * 0.42, 15), 2);
     if (why && now && here !== null) this.drawMoves(why, here, zoom);
     const lost = details.trapped !== null && step >= details.trapped;
     if (here !== null)
@@ -467,19 +469,6 @@ export class MapCanvas {
     context.lineTo(-size * 0.6, -size * 0.75);
     context.closePath();
     context.fill();
-    context.restore();
-  }
-
-  private drawHome(cell: number, zoom: number): void {
-    const { context } = this;
-    const size = between(8, zoom * 0.42, 15);
-    this.drawDisc(cell, size, "#fff", WAY, 2);
-    context.save();
-    context.translate(...this.centre(cell));
-    context.scale(size / 10, size / 10);
-    context.lineWidth = 20 / size;
-    context.lineJoin = "round";
-    context.stroke(new Path2D(HOUSE));
     context.restore();
   }
 

@@ -1,6 +1,7 @@
 // The map of a playback on a canvas: ground, what has no way home dimmed, path, home and explorer.
 
-import { HOUSE, MARK_COLOURS } from "../map/colours";
+import { MARK_COLOURS } from "../map/colours";
+import { drawHome } from "../map/home";
 import { borderOf } from "../map/contour";
 import { paint } from "../map/paint";
 import type { Ground, Range } from "../map/paint";
@@ -59,7 +60,7 @@ export class Stage {
     context.lineWidth = 1.4;
     context.stroke(line);
     this.drawPath(context, shown, centre);
-    for (const home of stored.homes) this.drawHome(context, centre(home));
+    for (const home of stored.homes) drawHome(context, centre(home), 10, 2);
     const lost = stored.trapped !== null && shown >= stored.trapped;
     context.beginPath();
     context.arc(...centre(this.playback.here(shown)), 6, 0, 2 * Math.PI);
@@ -111,20 +112,5 @@ export class Stage {
       context.stroke(path);
     }
     context.globalAlpha = 1;
-  }
-
-  private drawHome(context: CanvasRenderingContext2D, [x, y]: [number, number]): void {
-    context.save();
-    context.translate(x, y);
-    context.beginPath();
-    context.arc(0, 0, 10, 0, 2 * Math.PI);
-    context.fillStyle = "#fff";
-    context.fill();
-    context.strokeStyle = WAY;
-    context.lineWidth = 2;
-    context.stroke();
-    context.lineJoin = "round";
-    context.stroke(new Path2D(HOUSE));
-    context.restore();
   }
 }
