@@ -16,10 +16,12 @@ serve: $(READY)  ## the page, with a finished pair of runs to look at
 	$(BIN)/homeward serve runs
 
 test: export OPENBLAS_NUM_THREADS = 1
+# Each worker would compile the kernels and the tests again, so that is done before they start.
 test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m tests.compiling & compiling=$$!; $(BIN)/mypy && wait $$compiling
+	$(BIN)/python -m tests.compiling & compiling=$$!; \
+	    $(BIN)/mypy && { $(BIN)/pytest --collect-only >/dev/null; wait $$compiling; }
 	$(BIN)/pytest -n 3 --dist loadfile || $(BIN)/pytest --last-failed --last-failed-no-failures none
 
 docs: $(READY)  ## the site, in build/docs/index.html; warnings are errors
