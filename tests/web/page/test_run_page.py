@@ -342,6 +342,13 @@ def test_a_level_is_typed(look: Looking, level: str) -> None:
     look.sees("#level-meaning", told)
 
 
+def test_at_its_end_the_map_says_that_the_run_ended_and_not_where_it_heads(look: Looking) -> None:
+    look.open("#/run/wide?step=3")
+    look.sees(".pursuit", "The run ended here.")
+    look.open("#/run/wide?step=2")
+    look.sees(".pursuit", "Heads for")
+
+
 def test_the_region_with_a_way_home_stays_outlined_on_every_layer_of_a_large_map(
     look: Looking,
 ) -> None:

@@ -10,7 +10,7 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { blockedWord, cellName, groundNotes, layerName, minus, reading } from "../words";
+import { blockedWord, cellName, endWord, groundNotes, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
@@ -206,13 +206,15 @@ function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
   const why = scene.why.value;
   if (!why || why.step !== scene.step.value) return null;
   const refused = why.actions.filter(({ verdict, leaves }) => verdict === "unsafe" && leaves > 0);
-  const said = pursuitWord(why, columns);
+  const details = scene.run.details.value;
+  const ended = why.action !== null && details?.status === "finished" && why.step >= scene.run.count.value;
+  const said = ended ? endWord(details) : pursuitWord(why, columns);
   if (!said) return null;
   return (
     <div class="pursuit-room">
       <p class="pursuit fine" aria-live="off">
         {said}
-        {refused.length > 0 && (
+        {refused.length > 0 && !ended && (
           <span class="bad">
             {" "}
             It refuses {refused.map(({ name }) => name).join(", ")}: too little way home.
