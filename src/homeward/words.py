@@ -21,8 +21,8 @@ ENDS = {
     "lost": "the world ended the run",
     "infeasible": "no policy meets the safety level",
     "outside": "the explorer left the set to stay inside",
-    "home": "nothing more is worth its way within the limits of the run, and the explorer is home",
-    "out_of_range": "no way home is left that fits into what is left of the limits of the run",
+    "home": "no further look is worth its steps within the limits, and the explorer is home",
+    "out_of_range": "no way home fits into what is left of the limits of the run",
     "steps": "the step limit was reached",
     "stuck": "the explorer can't leave its cell",
 }

@@ -51,7 +51,7 @@ def test_a_corridor_is_seen_half_as_far_as_the_allowance_goes_and_the_run_ends_a
     assert states == [*range(1, far + 1), *range(far - 1, -1, -1)]
     assert scout.end is End.HOME
     assert scout.held.accounts[0].used == (2.0 * far,)
-    assert scout.why().startswith("Nothing more is worth its way within the limits")
+    assert scout.why().startswith("No further look is worth its steps within the limits")
 
 
 def test_the_scarcest_of_several_allowances_counts_and_so_do_the_steps_of_the_return() -> None:

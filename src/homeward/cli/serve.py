@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from homeward.cli.options import RunsFolder
 from homeward.cli.show import say
 
 PORT = 8765
+TOKEN = re.compile(r"[!-~]{8,}")  # ASCII characters that are visible
 
 
 def serve(
@@ -59,12 +61,7 @@ def serve(
     from homeward.errors import InvalidInputError
     from homeward.web.pool import prepare
 
-    if token is not None and (
-        len(token) < 8
-        or not token.isascii()
-        or not token.isprintable()
-        or any(c in token for c in ' ;,"\\')
-    ):
+    if token is not None and (not TOKEN.fullmatch(token) or set(token) & set(';,"\\')):
         raise InvalidInputError(
             "a token needs 8 or more ASCII characters, without spaces, commas, semicolons, quotes "
             "or backslashes"

@@ -20,7 +20,12 @@ MISSION_FORMAT: int = 2  # of missions; versions that know only runs refuse it
 FORMATS = (FORMAT, MISSION_FORMAT)
 """Formats that this version reads. A format that earlier versions can't read gets a new number."""
 
-RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")  # packages whose version may matter
+RELEVANT_PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "highspy",
+)  # their versions may change a run
 
 
 class RunStatus(StrEnum):
