@@ -161,7 +161,7 @@ def test_a_move_is_not_said_to_learn_most_where_another_would(tmp_path: Path) ->
     *told, best = said(tmp_path, "parts/why.tsx", PREFERENCE)
     assert all(each.endswith("a look after E has up to 4 nats per step.") for each in told)
     assert told[0].startswith("It does not take the best look per step, but the first stop")
-    assert told[2].startswith("It counts all looks on its path")
+    assert told[2].startswith("It compares whole paths by their gain")
     assert len(set(told)) == len(told)
     assert best == ""
 
