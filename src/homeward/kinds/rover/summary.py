@@ -32,22 +32,25 @@ BANDS = ("height (m)", "standard deviation of the height (m)")
 
 
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
-    """Return the command that repeats the exploration; the area is read from `directory`."""
+    """Return the shell command that repeats a run.
+
+    `limit` replaces the step limit. Areas and targets are read from files in `directory`.
+    """
     words = ["homeward", "explore"]
     if config.terrain != MARS:
         words.append("--sample" if config.terrain == SAMPLE else config.terrain)
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
-    usual = RoverConfig(terrain=config.terrain)
-    if usual.is_driven != config.is_driven:
-        usual = RoverConfig(terrain=config.terrain, ground=config.rule)
+    defaults = RoverConfig(terrain=config.terrain)
+    if defaults.is_driven != config.is_driven:
+        defaults = RoverConfig(terrain=config.terrain, ground=config.rule)
         words += ["--ground", config.rule]
     for name in dict.fromkeys(
         ("start", "bases", "each_base", "keep_in", *RoverConfig.model_fields)
     ):
         value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
-        apart = name in ("terrain", "terrain_sha256", "explorer", "ground")
-        if apart or value == getattr(usual, name):
+        is_done = name in ("terrain", "terrain_sha256", "explorer", "ground")
+        if is_done or value == getattr(defaults, name):
             continue
         if name in ("sensor_range", "mast") and value is None:
             value = math.inf
@@ -171,7 +174,7 @@ def summary_of(
 
 
 def vehicle_words(config: RoverConfig) -> str:
-    """Return what the vehicle can drive, and what its limits apply to."""
+    """Return a sentence on the slopes that the vehicle can drive, and where they are measured."""
     slopes = f"climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°"
     crossings = crossings_of(config)
     if crossings is None:
@@ -186,21 +189,19 @@ def vehicle_words(config: RoverConfig) -> str:
 
 def cautions_of(config: RoverConfig, cells: Cells, belief: SlopeBelief) -> list[str]:
     """Return sentences on settings that are valid, but probably not intended."""
-    found = []
-    if (
-        isinstance(belief, CorrelatedTerrainBelief)
-        and (judged := belief.calibration()).overconfident
-    ):
-        found.append(refuted(judged))
+    cautions = []
+    if isinstance(belief, CorrelatedTerrainBelief):
+        calibration = belief.calibration()
+        if calibration.overconfident:
+            cautions.append(refuted(calibration))
     diagonal = math.hypot(*cells.size)
-    if config.sensor_range is None or config.sensor_range >= diagonal:
-        return found
-    return [
-        *found,
-        f"the sensor reaches {config.sensor_range:g} m, less than the {diagonal:.3g} m to a "
-        "diagonal neighbour, so the rover drives there unseen; give a --sensor-range of "
-        f"{math.ceil(diagonal):g} or smaller cells.",
-    ]
+    if config.sensor_range is not None and config.sensor_range < diagonal:
+        cautions.append(
+            f"the sensor reaches {config.sensor_range:g} m, less than the {diagonal:.3g} m to a "
+            "diagonal neighbour, so the rover drives there unseen; give a --sensor-range of "
+            f"{math.ceil(diagonal):g} or smaller cells."
+        )
+    return cautions
 
 
 def _heights(config: RoverConfig) -> list[str]:
@@ -217,7 +218,7 @@ def _heights(config: RoverConfig) -> list[str]:
 
 
 def way_of(config: RoverConfig) -> str:
-    """Return the name of a way home from any cell; it does not keep the limits of the run."""
+    """Return a phrase for a way home from any cell; such a way ignores the limits of the run."""
     limited = config.run_limits() or config.back_within is not None
     return f"a way back to {place_of(config)}{' of any length' if limited else ''}"
 
@@ -238,7 +239,7 @@ def _rasters(config: RoverConfig, cells: Cells) -> list[str]:
 
 
 def no_degrees(cells: Cells) -> str:
-    """Return why there are no longitudes and latitudes, and what to do."""
+    """Return a message: why the terrain has no longitudes and latitudes, and what to do."""
     if cells.is_own:
         return f"{cells.name} is on no map, so it has no longitudes and latitudes"
     return (
@@ -248,20 +249,18 @@ def no_degrees(cells: Cells) -> str:
 
 
 def _closed(config: RoverConfig) -> list[str]:
-    """Return lines on the pixels that are closed by the user."""
+    """Return lines on the obstacles and on the area to keep out of, if given."""
     ground = pinned(config)
+    rule = "which no wheel touches" if config.is_driven else "whose cells are never entered"
     return [
         f"- {what}: {int(mask.sum()):,} of {mask.size:,} pixels, {rule}."
         for what, mask in (("Obstacles", ground.obstacles), ("Kept out of", ground.kept_out))
         if mask is not None
-        for rule in [
-            "which no wheel touches" if config.is_driven else "whose cells are never entered"
-        ]
     ]
 
 
 def used_lines(config: RoverConfig, facts: dict[str, Any]) -> list[str]:
-    """Return sentences on what the run used of its limits, and whether it is home."""
+    """Return a line on how much of its limits the run used, and whether it is home; [] without."""
     if not facts["used"]:
         return []
     used = " and ".join(f"{u['used']:,.1f} of {u['limit']:g} {u['unit']}" for u in facts["used"])
@@ -282,7 +281,7 @@ def _steepest(facts: dict[str, Any]) -> list[str]:
 
 
 def _promise(config: RoverConfig) -> str:
-    """Return what the safety level means."""
+    """Return sentences on what the safety level of a run means."""
     if config.has_no_criterion():
         return "none. The rover only looked for what it could learn."
     if config.explorer == "naive":
@@ -307,58 +306,58 @@ def _promise(config: RoverConfig) -> str:
 
 
 def _no_promise(config: RoverConfig) -> str:
-    """Return what the safety level does not mean."""
+    """Return sentences on what the safety level of a run does not mean."""
     if config.explores_with().promise is None:
         return "that there is a way back."
-    said = (
+    limit = (
         "anything of a single history, since after bad news its own chance may be smaller."
         if config.of_the_run()
         else "anything of the whole run, since many plans together may risk more than one."
     )
-    if config.truth == "prior" or config.belief == "correlated":
-        return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
-    return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
+    is_drawn = config.truth == "prior" or config.belief == "correlated"
+    this = "as this one was" if is_drawn else "which this one was not"
+    return f"{limit} Probabilities are over worlds drawn from the belief, {this}."
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
     """Return one line for each criterion besides the return home."""
-    found = []
+    lines = []
     limits = config.run_limits()
     if limits:
-        found.append(
+        lines.append(
             "- Home by then: what the whole run has used and what the way home needs are never "
             f"more than {' and '.join(limits)} together. That way works {surely(config.delta)}. A "
             "failed attempt counts as the whole way out and back."
         )
         if config.energy is not None:
-            found.append(
+            lines.append(
                 f"- Energy: {config.energy_per_metre:g} Wh per m driven and "
                 f"{config.energy_per_climb:g} Wh per m climbed, on the terrain model as given."
             )
     if config.back_within is not None:
-        found.append(
+        lines.append(
             f"- Back in time: within {_count(config.back_within, 'step')} of the call "
             f"{surely(config.level('back_within'))}."
         )
     inside = inside_of(config)
     if inside is not None:
         level = "" if config.of_the_run() else f" {surely(config.level('keep_in'))}"
-        found.append(
+        lines.append(
             f"- Kept in: {_count(int(inside.sum()), 'cell')} of {cells.mean.size:,}. Until the "
             f"call, nothing is done in another{level}."
         )
-    return found
+    return lines
 
 
 def _kept(facts: dict[str, Any]) -> list[str]:
-    """Return the lowest bound of each criterion, and the criteria that could not be kept."""
+    """Return lines on the lowest bound of each criterion, and on criteria that were not kept."""
     bounds = facts["criteria"]
     if not bounds:
         return ["- The lowest bound on the way home in the whole run: none was asked for."]
     lines = []
-    for found in bounds:
-        low = "no step was taken" if found["lowest"] is None else floored(found["lowest"])
-        name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
+    for each in bounds:
+        low = "no step was taken" if each["lowest"] is None else floored(each["lowest"])
+        name = "the way home" if len(bounds) == 1 else f"“{each['name']}”"
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
     if facts["infeasible_steps"]:
         lines.append(
