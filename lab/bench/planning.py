@@ -72,7 +72,7 @@ def measure(
     belief, world = set_out(shape, seed)
     bonus = Information(SENSOR)
     criteria = [] if setting.delta is None else [ReturnHome(setting.delta)]
-    asked = np.linspace(1, steps - 1, samples).round().astype(int) if samples else ()
+    sampled_steps = np.linspace(1, steps - 1, samples).round().astype(int) if samples else ()
     plan: Plan | None = None
     warm, cold, given, differences = [], [], [], []
     lp: dict[str, list[float]] = {}
@@ -90,7 +90,7 @@ def measure(
             given.append(before - sooner)
             cold.append(between - before)
             warm.append(after - between)
-        if step in asked:
+        if step in sampled_steps:
             problem = statement(planner, belief, world.state, gain)
             best = None
             for name, solve in (
@@ -127,11 +127,11 @@ def statement(
     model = belief.mean()
     corrections = corrections_of(belief, model, planner.discount, planner.correction)
     situation = Situation(model, corrections, planner.discount, state, state)
-    asked = [criterion.require(situation) for criterion in planner.criteria]
+    requirements = [criterion.require(situation) for criterion in planner.criteria]
     return ConstrainedProblem(
         model,
         planner.discount,
         state,
-        np.stack([model.reward + bonus, *(r.reward for r in asked)]),
-        np.array([r.level for r in asked], np.float64),
+        np.stack([model.reward + bonus, *(r.reward for r in requirements)]),
+        np.array([r.level for r in requirements], np.float64),
     )

@@ -70,13 +70,15 @@ def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> Co
         return ConstrainedProblem(model, discount, 0, np.stack([objective, *rewards]), levels)
     situation = Situation(model, random_corrections(model, discount, rng), discount, 0, 0)
     homes = np.where(rng.random(constraints) < 0.5, 0, rng.integers(0, states, constraints))
-    asked = [ReturnHome(float(rng.choice(LEVELS)), int(home)).require(situation) for home in homes]
+    requirements = [
+        ReturnHome(float(rng.choice(LEVELS)), int(home)).require(situation) for home in homes
+    ]
     return ConstrainedProblem(
         model,
         discount,
         0,
-        np.stack([objective, *(r.reward for r in asked)]),
-        np.array([r.level for r in asked]),
+        np.stack([objective, *(r.reward for r in requirements)]),
+        np.array([r.level for r in requirements]),
     )
 
 

@@ -182,11 +182,11 @@ def rover_outset(belief: str, rng: np.random.Generator) -> Outset:
 def calibrate_runs(belief: str, delta: float, worlds: int, seed: int) -> dict[str, PlanCalibration]:
     """Run rovers in drawn worlds; count by `RUN_RULES` the runs whose held way home works."""
     climb, descend = RUN_LIMITS[belief, delta]
-    asked = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
+    settings = {"delta": delta, "climb": climb, "descend": descend, "limit": RUN_STEPS}
     home, kept = dict.fromkeys(RUN_RULES, 0), dict.fromkeys(RUN_RULES, 0.0)
     for number in range(worlds):
         config = rover_config(
-            belief, seed * worlds + number, **asked, kernel=RUN_KERNELS.get(belief)
+            belief, seed * worlds + number, **settings, kernel=RUN_KERNELS.get(belief)
         )
         for rule, (works, level) in _recalled(make(config), delta).items():
             home[rule] += works

@@ -160,13 +160,13 @@ def _combinations(
     from lab.check.soundness import TOGETHER, random_case
 
     rows = []
-    for fixed, asked in product((False, True), TOGETHER) if count else ():
+    for fixed, kinds in product((False, True), TOGETHER) if count else ():
         found: list[Found] = []
-        for number in track(range(count), " and ".join(asked), quiet=quiet):
-            case = random_case(asked, number, rng, fixed=fixed)
+        for number in track(range(count), " and ".join(kinds), quiet=quiet):
+            case = random_case(kinds, number, rng, fixed=fixed)
             found += [examine(case, correction) for correction in case.corrections]
         head = {
-            "criteria": " and ".join(asked),
+            "criteria": " and ".join(kinds),
             "recall": "at a step" if fixed else "at any step",
             "beliefs": count,
             "plans": len(found),

@@ -102,8 +102,8 @@ def study(
             planner = Planner(setting.bonus, [], setting.discount, correction)
             previous: Plan | None = None
             for delta in deltas:
-                asked = replace(planner, criteria=(ReturnHome(delta),))
-                plan = previous = asked.plan(belief, state, None, previous)
+                at_level = replace(planner, criteria=(ReturnHome(delta),))
+                plan = previous = at_level.plan(belief, state, None, previous)
                 drawn = np.random.default_rng([seed, number, 1])
                 found.append(
                     Sample(

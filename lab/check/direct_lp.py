@@ -218,14 +218,14 @@ class Program:
             worth, bounds = np.append(worth, 1.0), [*bounds, (None, None)]
             flow = np.hstack([flow, np.zeros((len(flow), 1))])
             gains = np.hstack([gains, -np.ones((len(gains), 1))])
-        asked = {"A_ub": -gains, "b_ub": -self.levels} if len(gains) else {}
+        inequalities = {"A_ub": -gains, "b_ub": -self.levels} if len(gains) else {}
         options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
         ends = set()
         # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
         for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
             answer = linprog(
                 -worth,
-                **asked,
+                **inequalities,
                 A_eq=flow,
                 b_eq=self.source,
                 bounds=bounds,

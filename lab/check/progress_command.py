@@ -68,9 +68,9 @@ def progress(
         for row in complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     ]
     totals = summarise(found)
-    asked = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")
+    keys = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")
     broken = [
-        {**{key: run[key] for key in asked}, "fault": "; ".join(faults_of(run))}
+        {**{key: run[key] for key in keys}, "fault": "; ".join(faults_of(run))}
         for run in found
         if faults_of(run)
     ]

@@ -32,7 +32,7 @@ PRIORS: dict[str, Prior] = {
 }
 DELTAS = (0.9, 0.7)
 STEPS = 25
-ASKED = Sampled(confidence=0.99, worlds=500)
+SAMPLING = Sampled(confidence=0.99, worlds=500)
 RULES = ("end", "doubtful")
 
 
@@ -50,8 +50,8 @@ def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
     belief = tile_belief(POND, prior)
     truth = belief.sample(rng)
     world = DrawnWorld(truth, POND.start, rng)
-    asked = Sampled(ASKED.confidence, ASKED.worlds, seed)
-    planner = Planner(RMax(), [ReturnHome(delta)], sampled=asked)
+    sampled = Sampled(SAMPLING.confidence, SAMPLING.worlds, seed)
+    planner = Planner(RMax(), [ReturnHome(delta)], sampled=sampled)
     explorer = Explorer(planner, belief, world)
     home, rows = np.array([POND.start]), dense_transitions(truth)
     values: dict[str, float] = {}

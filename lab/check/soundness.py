@@ -37,12 +37,12 @@ from homeward.solvers import Status, engine, engine_for
 Kind = Literal["moves", "chancy moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general")
 DISCOUNTS = (0.1, 0.3, 0.6, 0.9, 0.99, 0.999)
-ASKED = ("home", "within", "stay", "earn")  # the kinds of criteria
+CRITERION_KINDS = ("home", "within", "stay", "earn")  # the kinds of criteria
 TOGETHER: tuple[tuple[str, ...], ...] = (
-    *((one,) for one in ASKED),
-    *combinations(ASKED, 2),
-    *((one, one) for one in ASKED),
-    *combinations(ASKED, 3),
+    *((one,) for one in CRITERION_KINDS),
+    *combinations(CRITERION_KINDS, 2),
+    *((one, one) for one in CRITERION_KINDS),
+    *combinations(CRITERION_KINDS, 3),
 )
 """Each kind, each pair (also of the same kind) and each triple."""
 
@@ -148,12 +148,12 @@ class CriteriaSoundness:
 
 
 def random_criteria(
-    asked: Sequence[str], belief: FiniteBelief, span: float, rng: np.random.Generator
+    kinds: Sequence[str], belief: FiniteBelief, span: float, rng: np.random.Generator
 ) -> list[Criterion]:
-    """Draw a criterion of each kind in `asked`; rewards are earned over `span` steps."""
+    """Draw a criterion of each kind in `kinds`; rewards are earned over `span` steps."""
     shape = belief.counts.shape
     found: list[Criterion] = []
-    for kind in asked:
+    for kind in kinds:
         delta = float(rng.choice(DELTAS))
         home = 0 if rng.random() < 0.6 else int(rng.integers(shape[0]))
         if kind == "home":
@@ -193,9 +193,9 @@ class BoundCase:
 
 
 def random_case(
-    asked: Sequence[str], number: int, rng: np.random.Generator, *, fixed: bool = False
+    kinds: Sequence[str], number: int, rng: np.random.Generator, *, fixed: bool = False
 ) -> BoundCase:
-    """Draw a belief and criteria of the kinds `asked`; `number` determines the kind of belief."""
+    """Draw a belief and criteria of the kinds `kinds`; `number` determines the kind of belief."""
     kind = KINDS[number % len(KINDS)]
     belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
     if rng.random() < 0.7:
@@ -204,7 +204,7 @@ def random_case(
     corrections = both[:1] if kind == "general" else both
     recall = int(rng.integers(1, 6)) if fixed else None
     span = 1.0 / (1.0 - discount) if recall is None else float(recall)
-    criteria = random_criteria(asked, belief, span, rng)
+    criteria = random_criteria(kinds, belief, span, rng)
     return BoundCase(belief, criteria, discount, corrections, recall)
 
 
@@ -246,9 +246,9 @@ def examine_together(
 
     model = belief.mean()
     situation = planner.situation(belief, model, 0, 0)
-    asked = [criterion.require(situation) for criterion in criteria]
-    totals = np.stack([model.reward + far_bonus(belief), *(r.reward for r in asked)])
-    problem = pose(model, case.discount, 0, totals, asked, plan.afterwards, recall).problem
+    requirements = [criterion.require(situation) for criterion in criteria]
+    totals = np.stack([model.reward + far_bonus(belief), *(r.reward for r in requirements)])
+    problem = pose(model, case.discount, 0, totals, requirements, plan.afterwards, recall).problem
     solver = engine_for(problem)
     usable = [np.flatnonzero(np.isfinite(row)) for row in model.reward]
     excess = -np.inf
@@ -256,7 +256,7 @@ def examine_together(
         layers = [[rng.choice(u) for u in usable] for _ in range(recall or 1)]
         policy = np.array(layers[0] if recall is None else layers, np.int32)
         bounds = solver.evaluate(policy)[1:]
-        for k, (bound, r) in enumerate(zip(bounds, asked, strict=True)):
+        for k, (bound, r) in enumerate(zip(bounds, requirements, strict=True)):
             excess = max(excess, float((bound - (truth(k, policy) - r.least) / r.unit).max()))
     return CriteriaSoundness(float(excess), float(planned), plan.status, float(loose))
 

@@ -67,10 +67,10 @@ def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
     Dirichlet rows, and one gives heights. The criteria cycle through all kinds, pairs and
     triples. The kinds of recall alternate.
     """
-    asked, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
+    kinds, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
     turn = number % 6
     if turn < 3:
-        case = random_case(asked, number, rng, fixed=fixed)
+        case = random_case(kinds, number, rng, fixed=fixed)
         correction = case.corrections[int(rng.integers(len(case.corrections)))]
         return _planned(case.belief, case.criteria, case.discount, correction, case.recall, 0)
     recall = int(rng.integers(2, 6)) if fixed else None

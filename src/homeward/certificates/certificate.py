@@ -104,9 +104,9 @@ def certify(
         if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
     if any(own is not None for own in stored.own):
-        asked: Any = {"episodes": episodes, "confidence": confidence, "seed": seed}
-        known = partial(certify, method=method, jobs=jobs, progress=progress, **asked)
-        return certify_with_own(stored, known, **asked)
+        options: Any = {"episodes": episodes, "confidence": confidence, "seed": seed}
+        known = partial(certify, method=method, jobs=jobs, progress=progress, **options)
+        return certify_with_own(stored, known, **options)
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]

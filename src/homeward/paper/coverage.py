@@ -64,15 +64,15 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the study's cells, and the number of worlds of each: `scale` times the paper's."""
-    asked = []
+    pairs = []
     for (size, worlds), walls, explorer in product(WORLDS.items(), WALLS, (*EXPLORERS, "rate")):
         correction = CORRECTION.get(explorer)
         delta = None if correction is None else 1.0
-        asked.append(((size, walls, explorer, delta, correction), worlds))
+        pairs.append(((size, walls, explorer, delta, correction), worlds))
     for walls, delta, (explorer, correction) in product(WALLS, LEVELS, VARIANTS):
-        asked.append(((OTHER_SIZE, walls, explorer, delta, correction), OTHER_WORLDS))
-    counts = dict(reversed(asked))  # if a cell appears twice, its first number counts
-    cells = dict.fromkeys(values for values, _ in asked)
+        pairs.append(((OTHER_SIZE, walls, explorer, delta, correction), OTHER_WORLDS))
+    counts = dict(reversed(pairs))  # if a cell appears twice, its first number counts
+    cells = dict.fromkeys(values for values, _ in pairs)
     named = [dict(zip(KEY, values, strict=True)) for values in cells]
     return named, [max(1, round(counts[values] * scale)) for values in cells]
 

@@ -93,12 +93,14 @@ class Case:
         situation = planner.situation(self.belief, model, 0, 0)
         totals = np.empty((1 + len(self.criteria), model.states, model.actions))
         totals[0] = model.reward + self.bonus
-        asked = [c.require(situation, totals[1 + k]) for k, c in enumerate(self.criteria)]
-        engine = engine_for(pose(model, DISCOUNT, 0, totals, asked, steps=self.recall).problem)
+        requirements = [c.require(situation, totals[1 + k]) for k, c in enumerate(self.criteria)]
+        engine = engine_for(
+            pose(model, DISCOUNT, 0, totals, requirements, steps=self.recall).problem
+        )
         found = {}
         for name, (policy, _) in self.policies.items():
             value = engine.evaluate(np.asarray(policy, np.int32))[:, 0].copy()
-            for k, requirement in enumerate(asked, start=1):
+            for k, requirement in enumerate(requirements, start=1):
                 value[k] = requirement.least + requirement.unit * value[k]
             found[name] = value
         return found
@@ -211,18 +213,18 @@ def _in_time(steps: int, side: Side) -> Case:
         "never go": (np.array([0, 0, 0]), "right"),
         "go and stay": (np.array([1, 0, 0]), side),
     }
-    title, asked = f"H = {steps}, required: 0.9", (ReturnWithin(steps, 0.9),)
-    return Case(title, hut(), IN_HUT, asked, policies, "probability of returning in time")
+    title, criteria = f"H = {steps}, required: 0.9", (ReturnWithin(steps, 0.9),)
+    return Case(title, hut(), IN_HUT, criteria, policies, "probability of returning in time")
 
 
-def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:
+def _recalled(steps: int, title: str, criterion: Criterion, keeps: str) -> Case:
     """Return the case of a recall after a fixed number of steps, with one criterion."""
     policies: Policies = {
         "never go": (repeat_policy(steps, STAY), "right"),
         "go at once": (repeat_policy(steps, LEAVE), "above"),
     }
     title = f"{steps} steps, {title}"
-    return Case(title, crater(), IN_CRATER, (asked,), policies, keeps, steps)
+    return Case(title, crater(), IN_CRATER, (criterion,), policies, keeps, steps)
 
 
 def rows() -> list[dict[str, object]]:

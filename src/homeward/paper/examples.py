@@ -179,8 +179,10 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
     factor = (1.0 - at.way_home) / (1.0 - chance)
     levels = try_levels(grid, daring.action)
     most = {kind: max((row["delta"] for row in levels if row[kind]), default=0) for kind in proven}
-    asked = {"general": 0.6, "moves": 0.8}
-    upward = all(row[kind] == (row["delta"] <= asked[kind]) for kind in asked for row in levels)
+    expected = {"general": 0.6, "moves": 0.8}
+    upward = all(
+        row[kind] == (row["delta"] <= expected[kind]) for kind in expected for row in levels
+    )
     never = not any(at.direction in bearing_of(grid, at.origin, s) for s in careful.path)
     worth = {"careful": plan.exploration_value, "bold": daring.exploration_value}
     times = worth["bold"] / worth["careful"]

@@ -127,7 +127,7 @@ def draw_levels(found: Sequence[Level]) -> Figure:
         mine = {level.delta: level for level in found if level.noise == noise}
         order = [mine[delta] for delta in deltas]
         shift = 0.12 * (noises.index(noise) - (len(noises) - 1) / 2)
-        for counts, marker, said in (
+        for counts, marker, when in (
             ([level.held_random for level in order], "o", "random step"),
             ([level.held_worst for level in order], "v", "worst step"),
         ):
@@ -142,7 +142,7 @@ def draw_levels(found: Sequence[Level]) -> Figure:
                 markersize=4.5,
                 elinewidth=0.9,
                 capsize=2.0,
-                label=f"noise {noise:g}, {said}",
+                label=f"noise {noise:g}, {when}",
             )
         middle = np.array([level.nats for level in order])
         spread = [[level.nats - level.low for level in order], [lv.high - lv.nats for lv in order]]
