@@ -2,14 +2,14 @@
 
 Claims are checked exactly where one follows from another (shapes, signs, moves that always or never
 work, the worlds of a `FiniteBelief`, Bayes' rule averaged over outcomes), and otherwise by sampling
-(see `offences`). A correction σ ≤ 0 is wrong if it is too close to 0: bounds would be too high. One
-that is too far below 0 only makes bounds loose.
+(see `offences`). A correction σ ≤ 0 is wrong if it is too close to 0: bounds would be too high. A
+correction that is too far below 0 only makes bounds loose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,12 @@ from homeward.beliefs.protocol import (
 )
 from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
-from homeward.checking.updates import check_updates
+from homeward.checking.updates import UpdateCheck
 from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves, SparseMDP
 
 DISCOUNTS = (0.5, 0.99)  # discounts for which moves corrections are checked
+FOLLOWS = ", as each move always or never works"  # why a claim follows from the mean model
 
 
 def check_belief(
@@ -41,7 +42,7 @@ def check_belief(
     seed: int = 0,
     observe: Callable[[Any, np.random.Generator], Any] | None = None,
 ) -> CheckReport:
-    """Return a report if what a belief claims agrees with what it draws; raise if it does not.
+    """Return a report if the claims of a belief agree with the worlds it draws; raise if not.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def check_belief(
     Raises
     ------
     InvalidBeliefError
-        It lists each offence: the state and action, what is claimed and what was expected.
+        The message lists each offence: the state and action, the claim and what was expected.
     """
     error = InvalidBeliefError
     if not 0.0 < number(confidence, "the confidence", error) < 1.0:
@@ -71,40 +72,60 @@ def check_belief(
     index(seed, 2**63, "the seed", error)
     if observe is not None and not callable(observe):
         raise error(f"observe is {observe!r}, expected a function of the belief and a generator")
-    said = Findings(type(belief).__name__, samples, confidence)
-    found = None if isinstance(belief, type) else belief
+    findings = Findings(type(belief).__name__, samples, confidence)
+    instance = None if isinstance(belief, type) else belief
     methods = ("mean", "correction", "update", "sample")
-    lacks = [name for name in methods if not callable(getattr(found, name, None))]
+    lacks = [name for name in methods if not callable(getattr(instance, name, None))]
     if lacks:
-        said.add("protocol", ", ".join(lacks), "a method of each name", "no such method")
-        return said.finish(error)
-    claims = _claims(belief, said)
+        findings.add("protocol", ", ".join(lacks), "a method of each name", "no such method")
+        return findings.finish(error)
+    claims = _claims(belief, findings)
     if claims is None:
-        return said.finish(error)
+        return findings.finish(error)
     before = fingerprint(belief)
-    drawn = draw_worlds(belief, claims.model, said, samples, seed)
+    drawn = draw_worlds(belief, claims.model, findings, samples, seed)
     if drawn is not None:
-        said.samples = len(drawn.chance)
-        _check_mean(claims, drawn, said)
-        _check_rewards(belief, claims, drawn, said)
-        _check_shortfall(claims, claims.correction, drawn.shortfall(), 1.0, "correction()", said)
-        said.checked["correction"] = None
-        _check_moves(belief, claims, drawn, said)
-        _check_worlds(belief, claims, said)
-        _check_gain(belief, said)
-        check_updates(belief, drawn, said, seed, observe)
+        findings.samples = len(drawn.chance)
+        claims.check_mean(drawn)
+        claims.check_rewards(drawn)
+        claims.check_shortfall(claims.correction, drawn.shortfall(), "correction()")
+        findings.checked["correction"] = None
+        claims.check_moves(drawn)
+        claims.check_worlds()
+        _check_gain(belief, findings)
+        UpdateCheck(belief, claims.model, drawn, findings).run(seed, observe)
     if fingerprint(belief) != before:
-        said.add("sample", "the belief", "sample and update to leave it as it is", "it changed")
-    return said.finish(error)
+        findings.add("sample", "the belief", "sample and update to leave it as it is", "it changed")
+    return findings.finish(error)
+
+
+def _claims(belief: Any, findings: Findings) -> Claims | None:
+    """Return the claims of a belief; None, and an offence, if a type or a shape is wrong."""
+    model = belief.mean()
+    if not isinstance(model, Moves | SparseMDP):
+        findings.add("shape", "mean()", "Moves or SparseMDP", f"a {type(model).__name__}")
+        return None
+    if not np.array_equal(entries_of(model).chance, entries_of(belief.mean()).chance):
+        findings.add("mean", "mean()", "the same model twice", "two different models")
+    changes = changes_state(model.dest) if isinstance(model, Moves) else None
+    claims = Claims(belief, model, np.empty(0), changes, findings)
+    sigma = claims.array(belief.correction(), "correction()")
+    if sigma is None:
+        return None
+    claims.check_range(sigma, "correction", -1.0 if changes is None else -2.0)
+    findings.checked["shapes"] = None
+    return replace(claims, correction=sigma)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claims:
-    """What a belief claims: its mean model, and corrections [S, A]."""
+    """The claims of a belief: its mean model and its correction; offences go to `findings`."""
 
+    belief: Any
     model: Model
-    correction: FloatArray
+    correction: FloatArray  # [S, A]
     changes: Any  # mask [S, A] of moves to another state; None for a general model
+    findings: Findings
 
     def at(self, state: int, action: int) -> str:
         """Return a state-action as text, with names if there are any."""
@@ -113,248 +134,215 @@ class Claims:
             return where
         return f"{self.model.action_name(action)} in {self.model.state_name(state)} {where}"
 
+    def array(self, value: Any, name: str) -> FloatArray | None:
+        """Return `value` as numbers [S, A]; None, and an offence, if it has another form."""
+        shape = (self.model.states, self.model.actions)
+        given = np.asarray(value)
+        if given.shape != shape or given.dtype.kind not in "iuf":
+            expected = f"numbers [S, A] = {shape}"
+            self.findings.add("shape", name, expected, f"{given.dtype} of {given.shape}")
+            return None
+        return np.asarray(given, np.float64)
 
-def _claims(belief: Any, said: Findings) -> Claims | None:
-    """Return the claims if their types and shapes are right."""
-    model = belief.mean()
-    if not isinstance(model, Moves | SparseMDP):
-        said.add("shape", "mean()", "Moves or SparseMDP", f"a {type(model).__name__}")
-        return None
-    again = belief.mean()
-    if not np.array_equal(entries_of(model).chance, entries_of(again).chance):
-        said.add("mean", "mean()", "the same model twice", "two different models")
-    sigma = _array(belief.correction(), "correction()", model, said)
-    if sigma is None:
-        return None
-    changes = changes_state(model.dest) if isinstance(model, Moves) else None
-    claims = Claims(model, sigma, changes)
-    _check_range(claims, sigma, "correction", -1.0 if changes is None else -2.0, said)
-    said.checked["shapes"] = None
-    return claims
+    def check_range(self, sigma: FloatArray, what: str, least: float) -> None:
+        """Report corrections that are not numbers between `least` and 0."""
+        wrong = ~((sigma <= 0.0) & (sigma >= least - ROUNDING))
+        for s, a in np.argwhere(wrong)[:3].tolist():
+            expected = f"a {what} from {least:g} to 0"
+            self.findings.add("range", self.at(s, a), expected, f"{sigma[s, a]:g}")
 
+    def check_mean(self, drawn: Drawn) -> None:
+        """Report probabilities whose mean over the draws differs from the mean model's."""
+        chance, entries, count = drawn.chance, drawn.entries, len(drawn.chance)
+        log_limit = self.findings.log_inverse_alpha(2 * chance.shape[1])
+        mean, half = chance.mean(axis=0), slack(chance, log_limit, 1.0)
+        self.findings.resolution = float(half.max(initial=0.0))
+        low, high = entries.chance, drawn.most
+        far = (mean < low - half) | (mean > high + half)
+        wrong = far | refutes(mean, np.clip(mean, low, high), count, log_limit)
+        for k in _worst(wrong, np.abs(mean - entries.chance)):
+            s, a, t = entries.where(k)
+            where = f"{self.at(s, a)} to {self.model.state_name(t)}"
+            how = f"± {half[k]:.2g} (mean of the draws)"
+            if not far[k]:  # only the other test refutes it
+                how = f"(mean of {count:,} draws, too far from it)"
+            expected = f"probability {mean[k]:.6g} {how}"
+            self.findings.add("mean", where, expected, f"mean() has {entries.chance[k]:.6g}")
+        self.findings.checked["mean"] = None
 
-def _array(value: Any, name: str, model: Model, said: Findings) -> FloatArray | None:
-    """Return `value` as an array [S, A] of numbers; report it and return None if it is not one."""
-    shape = (model.states, model.actions)
-    found = np.asarray(value)
-    if found.shape != shape or found.dtype.kind not in "iuf":
-        said.add("shape", name, f"numbers [S, A] = {shape}", f"{found.dtype} of {found.shape}")
-        return None
-    return np.asarray(found, np.float64)
+    def check_rewards(self, drawn: Drawn) -> None:
+        """Report mean rewards and limits that the draws contradict."""
+        findings, usable = self.findings, np.isfinite(self.model.reward)
+        paid = drawn.reward[:, usable]
+        if isinstance(self.belief, RewardLimits):
+            low, high = self.belief.reward_limits()
+            rounding = ROUNDING * max(1.0, abs(low), abs(high))
+            outside = (drawn.reward < low - rounding) | (drawn.reward > high + rounding)
+            for n, s, a in np.argwhere(outside & usable)[:1].tolist():
+                where = f"reward_limits(), {self.at(s, a)}"
+                expected = f"a range that has the drawn reward {drawn.reward[n, s, a]:g}"
+                findings.add("limits", where, expected, f"({low:g}, {high:g})")
+            findings.checked["reward limits"] = None
+        width = float(paid.max() - paid.min())
+        given, mean = self.model.reward[usable], paid.mean(axis=0)
+        half = ROUNDING + ROUNDING * np.abs(given)
+        if width:
+            log_limit = findings.log_inverse_alpha(paid.shape[1])
+            half = slack(paid, log_limit, width) + ROUNDING * np.abs(given)
+        for k in _worst(np.abs(mean - given) > half, np.abs(mean - given)):
+            s, a = np.argwhere(usable)[k].tolist()
+            expected = f"{mean[k]:.6g} ± {half[k]:.2g} (mean of the draws)"
+            findings.add("reward", self.at(s, a), expected, f"the mean reward is {given[k]:.6g}")
+        findings.checked["rewards"] = None
 
+    def check_shortfall(self, sigma: FloatArray, values: FloatArray, name: str) -> None:
+        """Report corrections [S, A], or their sum, above the mean of `values` [n, S, A]."""
+        log_limit = self.findings.log_inverse_alpha(sigma.size)
+        mean, half = values.mean(axis=0), slack(values, log_limit, 1.0)
+        wrong = sigma > mean + half
+        total, widest = values.reshape(len(values), -1).sum(axis=1), float(sigma.size)
+        if sigma.sum() > total.mean() + slack(total[:, None], log_limit, widest)[0]:
+            wrong |= sigma - mean >= (sigma - mean).max()
+        for s, a in _worst_pairs(wrong, sigma - mean):
+            expected = f"{mean[s, a]:.6g} ± {half[s, a]:.2g} or less (mean of the draws)"
+            where = f"{name}, {self.at(s, a)}"
+            self.findings.add("correction", where, expected, f"{sigma[s, a]:.6g}")
 
-def _check_range(
-    claims: Claims, sigma: FloatArray, what: str, least: float, said: Findings
-) -> None:
-    """Report corrections that are not numbers between `least` and 0."""
-    wrong = ~((sigma <= 0.0) & (sigma >= least - ROUNDING))
-    for s, a in np.argwhere(wrong)[:3].tolist():
-        said.add("range", claims.at(s, a), f"a {what} from {least:g} to 0", f"{sigma[s, a]:g}")
+    def check_moves(self, drawn: Drawn) -> None:
+        """Report claims on moves that the draws or other claims contradict."""
+        if not isinstance(self.model, Moves):
+            return
+        belief, findings, p = self.belief, self.findings, self.model.success
+        success = drawn.chance.reshape(-1, *p.shape)
+        sure = isinstance(belief, SureMoves) and bool(belief.moves_work_or_never)
+        if sure:
+            odd = (success > 0.0) & (success < 1.0) & self.changes
+            for _, s, a in np.argwhere(odd)[:1].tolist():
+                given = f"a world has {float(success[odd].max()):g}"
+                findings.add("moves", self.at(s, a), "success of 0 or 1 in each world", given)
+            findings.checked["moves that work or never do"] = None
+        # If P is 0 or 1 and p is known exactly, all corrections follow from p.
+        exact = sure and not isinstance(belief, BoundedMoves)
+        if exact:
+            self.check_exactly(self.correction, -2.0 * p * (1.0 - p), "correction()", FOLLOWS)
+        if isinstance(belief, BlockedMoves):
+            blocked = self.array(belief.blocked_probability(), "blocked_probability()")
+            if blocked is not None:
+                self.check_blocked(blocked, success, 1.0 - p if exact else None)
+        if isinstance(belief, MoveBelief):
+            for discount in DISCOUNTS:
+                if not self.check_move_corrections(discount, success, exact=exact):
+                    return
+            findings.checked["moves corrections"] = None
 
+    def check_move_corrections(self, discount: float, success: FloatArray, *, exact: bool) -> bool:
+        """Report moves corrections that the drawn `success` [n, S, A], or p, contradict.
 
-def _check_mean(claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report probabilities whose mean over the draws differs from the mean model's."""
-    chance, entries, count = drawn.chance, drawn.entries, len(drawn.chance)
-    log_limit = said.log_inverse_alpha(2 * chance.shape[1])
-    mean, half = chance.mean(axis=0), slack(chance, log_limit, 1.0)
-    said.resolution = float(half.max(initial=0.0))
-    low, high = entries.chance, drawn.most
-    wrong = (mean < low - half) | (mean > high + half)
-    wrong |= refutes(mean, np.clip(mean, low, high), count, log_limit)
-    for k in _worst(wrong, np.abs(mean - entries.chance)):
-        s, a, t = entries.where(k)
-        to = f" to {claims.model.state_name(t)}"
-        told = f"probability {mean[k]:.6g} ± {half[k]:.2g} (mean of the draws)"
-        if low[k] - half[k] <= mean[k] <= high[k] + half[k]:  # the other test is the sharper one
-            told = f"probability {mean[k]:.6g} (mean of {count:,} draws, too far from it)"
-        said.add("mean", claims.at(s, a) + to, told, f"mean() has {entries.chance[k]:.6g}")
-    said.checked["mean"] = None
+        Return False if the belief does not return a pair of corrections.
+        """
+        p, name = self.model.success, f"move_corrections({discount:g})"  # type: ignore[union-attr]
+        pair = self.belief.move_corrections(discount)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            expected = "a pair (returning, exploring)"
+            self.findings.add("shape", name, expected, f"a {type(pair).__name__}")
+            return False
+        stretch = (1.0 - discount) / (1.0 - discount + discount * success)
+        drawn = -p * (success == 0.0), -np.abs(success - p) * stretch
+        implied = -p * (1.0 - p), -(2.0 - discount) * p * (1.0 - p)
+        sigmas = [self.array(value, f"{name}[{k}]") for k, value in enumerate(pair)]
+        for k, sigma in enumerate(sigmas):
+            if sigma is not None:
+                self.check_range(sigma, "moves correction", -2.0)
+                values = np.where(self.changes, drawn[k], 0.0)
+                self.check_shortfall(sigma, values, f"{name}[{k}]")
+                if exact:
+                    self.check_exactly(sigma, implied[k], f"{name}[{k}]", FOLLOWS)
+        return True
 
+    def check_exactly(self, sigma: FloatArray, most: FloatArray, name: str, why: str) -> None:
+        """Report corrections above `most` [S, A], the value that another claim implies."""
+        if self.changes is not None:
+            most = np.where(self.changes, most, 0.0)
+        for s, a in _worst_pairs(sigma > most + ROUNDING, sigma - most):
+            where, expected = f"{name}, {self.at(s, a)}", f"{most[s, a]:.9g} or less{why}"
+            self.findings.add("correction", where, expected, f"{sigma[s, a]:.9g}")
 
-def _check_rewards(belief: Any, claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report mean rewards and limits that the draws contradict."""
-    usable = np.isfinite(claims.model.reward)
-    paid = drawn.reward[:, usable]
-    if isinstance(belief, RewardLimits):
-        low, high = belief.reward_limits()
-        scale = ROUNDING * max(1.0, abs(low), abs(high))
-        if paid.min() < low - scale or paid.max() > high + scale:
-            worst = np.argwhere((drawn.reward < low - scale) | (drawn.reward > high + scale))
-            worst = worst[usable[worst[:, 1], worst[:, 2]]]
-            _, s, a = worst[0].tolist()
-            said.add(
-                "limits",
-                f"reward_limits(), {claims.at(s, a)}",
-                f"a range that has the drawn reward {drawn.reward[tuple(worst[0])]:g}",
-                f"({low:g}, {high:g})",
-            )
-        said.checked["reward limits"] = None
-    width = float(paid.max() - paid.min())
-    given = claims.model.reward[usable]
-    half = (
-        slack(paid, said.log_inverse_alpha(paid.shape[1]), width)
-        if width
-        else ROUNDING + 0.0 * given
-    )
-    half = half + ROUNDING * np.abs(given)
-    wrong = np.abs(paid.mean(axis=0) - given) > half
-    for k in _worst(wrong, np.abs(paid.mean(axis=0) - given)):
-        s, a = np.argwhere(usable)[k].tolist()
-        told = f"{paid.mean(axis=0)[k]:.6g} ± {half[k]:.2g} (mean of the draws)"
-        said.add("reward", claims.at(s, a), told, f"the mean reward is {given[k]:.6g}")
-    said.checked["rewards"] = None
+    def check_blocked(
+        self, blocked: FloatArray, success: FloatArray, least: FloatArray | None
+    ) -> None:
+        """Report blocked probabilities below the fraction of worlds in which a move never works.
 
+        They must not be below `least` [S, A] either, if that is given.
+        """
+        findings = self.findings
+        never = (success == 0.0) & self.changes
+        mean, log_limit = never.mean(axis=0), findings.log_inverse_alpha(blocked.size)
+        for s, a in np.argwhere(~((blocked >= 0.0) & (blocked <= 1.0)))[:3].tolist():
+            findings.add("range", self.at(s, a), "a blocked probability", f"{blocked[s, a]:g}")
+        wrong = (mean > blocked) & refutes(mean, blocked, len(success), log_limit)
+        wrong |= mean > blocked + slack(never.astype(np.float64), log_limit, 1.0)
+        cases = [(wrong, mean, " (fraction of the draws)")]
+        if least is not None:
+            least = np.where(self.changes, least, 0.0)
+            cases.append((blocked < least - ROUNDING, least, FOLLOWS))
+        for wrong, expected, why in cases:
+            for s, a in _worst_pairs(wrong, expected - blocked):
+                given = f"blocked_probability() is {blocked[s, a]:.6g}"
+                findings.add("blocked", self.at(s, a), f"{expected[s, a]:.6g} or more{why}", given)
+        findings.checked["blocked probability"] = None
 
-def _check_shortfall(
-    claims: Claims, sigma: FloatArray, values: FloatArray, width: float, name: str, said: Findings
-) -> None:
-    """Report corrections [S, A], or their sum, above the mean of `values` [n, S, A] in `width`."""
-    log_limit = said.log_inverse_alpha(sigma.size)
-    mean, half = values.mean(axis=0), slack(values, log_limit, width)
-    wrong = sigma > mean + half
-    total, widest = values.reshape(len(values), -1).sum(axis=1), width * sigma.size
-    if sigma.sum() > total.mean() + slack(total[:, None], log_limit, widest)[0]:
-        wrong |= sigma - mean >= (sigma - mean).max()
-    for k in _worst(wrong.ravel(), (sigma - mean).ravel()):
-        s, a = divmod(k, sigma.shape[1])
-        told = f"{mean[s, a]:.6g} ± {half[s, a]:.2g} or less (mean of the draws)"
-        said.add("correction", f"{name}, {claims.at(s, a)}", told, f"{sigma[s, a]:.6g}")
-
-
-def _check_moves(belief: Any, claims: Claims, drawn: Drawn, said: Findings) -> None:
-    """Report claims on moves that the draws or other claims contradict."""
-    if claims.changes is None or not isinstance(claims.model, Moves):
-        return
-    changes, p = claims.changes, claims.model.success
-    success = drawn.chance.reshape(-1, *p.shape)
-    sure = isinstance(belief, SureMoves) and bool(belief.moves_work_or_never)
-    if sure:
-        odd = (success > 0.0) & (success < 1.0) & changes
-        for _, s, a in np.argwhere(odd)[:1].tolist():
-            where, most = claims.at(s, a), float(success[odd].max())
-            said.add("moves", where, "success of 0 or 1 in each world", f"a world has {most:g}")
-        said.checked["moves that work or never do"] = None
-    bounded = isinstance(belief, BoundedMoves)
-    if sure and not bounded:  # P is 0 or 1, so all corrections follow from p
-        _check_exactly(claims, claims.correction, -2.0 * p * (1.0 - p), "correction()", said)
-    if isinstance(belief, BlockedMoves):
-        blocked = _array(belief.blocked_probability(), "blocked_probability()", claims.model, said)
-        if blocked is not None:
-            _check_blocked(claims, blocked, success, said)
-            if sure and not bounded:
-                _check_sure_blocked(claims, blocked, 1.0 - p, said)
-    if isinstance(belief, MoveBelief):
-        for discount in DISCOUNTS:
-            given = belief.move_corrections(discount)
-            if not isinstance(given, tuple | list) or len(given) != 2:
-                name, told = f"move_corrections({discount:g})", "a pair (returning, exploring)"
-                said.add("shape", name, told, f"a {type(given).__name__}")
-                return
-            names = [f"move_corrections({discount:g})[{k}]" for k in (0, 1)]
-            pair = [_array(x, n, claims.model, said) for x, n in zip(given, names, strict=True)]
-            stretch = (1.0 - discount) / (1.0 - discount + discount * success)
-            expected = -p * (success == 0.0), -np.abs(success - p) * stretch
-            exact = -p * (1.0 - p), -(2.0 - discount) * p * (1.0 - p)
-            for sigma, name, values, follows in zip(pair, names, expected, exact, strict=True):
-                if sigma is None:
-                    continue
-                _check_range(claims, sigma, "moves correction", -2.0, said)
-                _check_shortfall(claims, sigma, np.where(changes, values, 0.0), 1.0, name, said)
-                if sure and not bounded:
-                    _check_exactly(claims, sigma, follows, name, said)
-        said.checked["moves corrections"] = None
-
-
-def _check_exactly(
-    claims: Claims, sigma: FloatArray, expected: FloatArray, name: str, said: Findings
-) -> None:
-    """Report moves corrections that exceed the value implied by the mean model."""
-    expected = np.where(claims.changes, expected, 0.0)
-    wrong = sigma > expected + ROUNDING
-    for k in _worst(wrong.ravel(), (sigma - expected).ravel()):
-        s, a = divmod(k, sigma.shape[1])
-        told = f"{expected[s, a]:.6g} or less, as each move always or never works"
-        said.add("correction", f"{name}, {claims.at(s, a)}", told, f"{sigma[s, a]:.6g}")
-
-
-def _check_blocked(
-    claims: Claims, blocked: FloatArray, success: FloatArray, said: Findings
-) -> None:
-    """Report blocked probabilities below the fraction of worlds in which a move never works."""
-    never = (success == 0.0) & claims.changes
-    mean, log_limit = never.mean(axis=0), said.log_inverse_alpha(blocked.size)
-    for s, a in np.argwhere(~((blocked >= 0.0) & (blocked <= 1.0)))[:3].tolist():
-        said.add("range", claims.at(s, a), "a blocked probability", f"{blocked[s, a]:g}")
-    wrong = (mean > blocked) & refutes(mean, blocked, len(success), log_limit)
-    wrong |= mean > blocked + slack(never.astype(np.float64), log_limit, 1.0)
-    for k in _worst(wrong.ravel(), (mean - blocked).ravel()):
-        s, a = divmod(k, blocked.shape[1])
-        told = f"{mean[s, a]:.6g} or more (fraction of the draws)"
-        said.add("blocked", claims.at(s, a), told, f"blocked_probability() is {blocked[s, a]:.6g}")
-    said.checked["blocked probability"] = None
-
-
-def _check_sure_blocked(
-    claims: Claims, blocked: FloatArray, expected: FloatArray, said: Findings
-) -> None:
-    """Report blocked probabilities below the value implied by the mean model."""
-    expected = np.where(claims.changes, expected, 0.0)
-    for k in _worst((blocked < expected - ROUNDING).ravel(), (expected - blocked).ravel()):
-        s, a = divmod(k, blocked.shape[1])
-        told = f"{expected[s, a]:.6g} or more, as each move always or never works"
-        said.add("blocked", claims.at(s, a), told, f"blocked_probability() is {blocked[s, a]:.6g}")
-
-
-def _check_worlds(belief: Any, claims: Claims, said: Findings) -> None:
-    """Report claims of a finite belief that its own worlds contradict, exactly."""
-    if not isinstance(belief, FiniteBelief):
-        return
-    plain = FiniteBelief(belief.worlds, belief.weights)
-    truth = FiniteBelief.mean(plain)
-    mine, theirs = (np.asarray(m.sparse().transitions.toarray()) for m in (claims.model, truth))
-    differ = np.abs(mine - theirs)
-    if differ.max() > ROUNDING:
-        row, t = np.unravel_index(int(differ.argmax()), differ.shape)
-        s, a = divmod(int(row), claims.model.actions)
-        where = f"{claims.at(s, a)} to {claims.model.state_name(int(t))}"
-        told = f"probability {theirs[row, t]:.9g} (over its worlds)"
-        said.add("mean", where, told, f"mean() has {mine[row, t]:.9g}")
-    pairs = [("correction()", claims.correction, FiniteBelief.correction(plain))]
-    if claims.changes is not None:
-        for discount in DISCOUNTS:
-            given = belief.move_corrections(discount)
-            right = FiniteBelief.move_corrections(plain, discount)
+    def check_worlds(self) -> None:
+        """Report claims of a finite belief that its own worlds contradict, exactly."""
+        belief, model = self.belief, self.model
+        if not isinstance(belief, FiniteBelief):
+            return
+        plain = FiniteBelief(belief.worlds, belief.weights)
+        truth = FiniteBelief.mean(plain)
+        given, right = (np.asarray(m.sparse().transitions.toarray()) for m in (model, truth))
+        differ = np.abs(given - right)
+        if differ.max() > ROUNDING:
+            row, t = np.unravel_index(int(differ.argmax()), differ.shape)
+            where = f"{self.at(*divmod(int(row), model.actions))} to {model.state_name(int(t))}"
+            expected = f"probability {right[row, t]:.9g} (over its worlds)"
+            self.findings.add("mean", where, expected, f"mean() has {given[row, t]:.9g}")
+        pairs = [("correction()", self.correction, FiniteBelief.correction(plain))]
+        for discount in DISCOUNTS if self.changes is not None else ():
             name = f"move_corrections({discount:g})"
-            parts = zip(given, right, strict=True)
-            pairs += [(f"{name}[{k}]", np.asarray(x), y) for k, (x, y) in enumerate(parts)]
-    for name, sigma, expected in pairs:
-        wrong = sigma > expected + ROUNDING
-        for k in _worst(wrong.ravel(), (sigma - expected).ravel()):
-            s, a = divmod(k, sigma.shape[1])
-            told = f"{expected[s, a]:.9g} or less (over its worlds)"
-            said.add("correction", f"{name}, {claims.at(s, a)}", told, f"{sigma[s, a]:.9g}")
-    said.checked["worlds of a finite belief, exactly"] = None
+            sigmas = belief.move_corrections(discount)
+            limits = FiniteBelief.move_corrections(plain, discount)
+            pairs += [(f"{name}[{k}]", np.asarray(sigmas[k]), limits[k]) for k in range(2)]
+        for name, sigma, most in pairs:
+            self.check_exactly(sigma, most, name, " (over its worlds)")
+        self.findings.checked["worlds of a finite belief, exactly"] = None
 
 
-def _check_gain(belief: Any, said: Findings) -> None:
-    """Report a remaining gain that is larger than the variances allow."""
+def _check_gain(belief: Any, findings: Findings) -> None:
+    """Report a remaining gain, or a largest variance, that differs from the belief's variances."""
     if not (hasattr(belief, "gain_left") and hasattr(belief, "variance")):
         return
     for weight in (1.0, 1e4):
-        left, largest = belief.gain_left(weight)
-        open_cells = ~np.asarray(getattr(belief, "blocked", np.zeros(belief.variance.shape, bool)))
-        variance = np.asarray(belief.variance)[open_cells]
-        expected = float(0.5 * np.log1p(variance * weight).sum())
-        if abs(left - expected) > 1e-6 * max(1.0, expected):
-            told = f"{expected:.6g} nats, by its variances"
-            said.add("gain", f"gain_left({weight:g})", told, f"{left:.6g} nats")
-        if abs(largest - float(variance.max())) > 1e-6 * max(1.0, float(variance.max())):
-            told = f"a largest variance of {float(variance.max()):.6g} m²"
-            said.add("gain", f"gain_left({weight:g})", told, f"{largest:.6g} m²")
-    said.checked["gain"] = None
+        is_blocked = np.asarray(getattr(belief, "blocked", np.zeros(belief.variance.shape, bool)))
+        variance = np.asarray(belief.variance)[~is_blocked]
+        gain, largest = float(0.5 * np.log1p(variance * weight).sum()), float(variance.max())
+        expected = (
+            (gain, "{:.6g} nats, by its variances"),
+            (largest, "a largest variance of {:.6g} m²"),
+        )
+        for given, (right, text), unit in zip(
+            belief.gain_left(weight), expected, ("nats", "m²"), strict=True
+        ):
+            if abs(given - right) > 1e-6 * max(1.0, right):
+                where = f"gain_left({weight:g})"
+                findings.add("gain", where, text.format(right), f"{given:.6g} {unit}")
+    findings.checked["gain"] = None
 
 
-def _worst(wrong: Any, by: Any, most: int = 3) -> list[int]:
-    """Return the indices of wrong entries, the largest `by` first, at most `most`."""
-    found = np.flatnonzero(wrong)
-    return [int(k) for k in found[np.argsort(-by[found], kind="stable")][:most]]
+def _worst(wrong: Any, excess: Any) -> list[int]:
+    """Return the indices of at most three wrong entries, the largest excess first."""
+    indices = np.flatnonzero(wrong)
+    return [int(k) for k in indices[np.argsort(-excess[indices], kind="stable")][:3]]
+
+
+def _worst_pairs(wrong: Any, excess: Any) -> list[tuple[int, int]]:
+    """Return at most three wrong state-actions of a mask [S, A], the largest excess first."""
+    return [divmod(k, wrong.shape[1]) for k in _worst(wrong.ravel(), excess.ravel())]

@@ -1,10 +1,10 @@
-"""`check_criterion`: whether the total of a criterion's reward is a lower bound.
+"""`check_criterion`: check that the total of a criterion's reward is a lower bound.
 
-A requirement claims that the total of its reward on the mean model, discounted by γ, is at most
-what the criterion measures, whatever policy is followed. A criterion with a method ``value(world,
-policy, state, discount)`` says what it measures in one world. Then the claim is checked for random
-policies: the mean of the values in drawn worlds must not be below the total. The values in the
-worlds of a `FiniteBelief` are averaged exactly.
+A requirement has a reward. Its total on the mean model, discounted by γ, must be a lower bound on
+the criterion's value, for every policy. A criterion with a method ``value(world, policy, state,
+discount)`` computes this value in one world. Then the bound is checked for random policies: the
+mean of the values in drawn worlds must not be below the total. The values in the worlds of a
+`FiniteBelief` are averaged exactly.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from homeward.arrays import FloatArray
 from homeward.beliefs.finite import FiniteBelief
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, slack
 from homeward.errors import InvalidProblemError
-from homeward.models import Model
 from homeward.safety.criterion import OwnCriterion, Requirement
 from homeward.solvers import engine
 
@@ -41,7 +39,7 @@ def check_criterion(
     criterion : Criterion
         The criterion to check.
     belief : Belief
-        A belief on which it is checked; small ones are checked more thoroughly.
+        A belief on which it is checked; the check is more thorough if the belief is small.
     state : int
         The state in which it is required.
     discount : float
@@ -56,96 +54,97 @@ def check_criterion(
     Raises
     ------
     InvalidProblemError
-        It lists each offence.
+        The message lists each offence.
     """
     from homeward.planning.move_form import belief_of_plan
     from homeward.planning.planner import Planner
 
     error = InvalidProblemError
-    said = Findings(type(criterion).__name__, samples, confidence)
+    findings = Findings(type(criterion).__name__, samples, confidence)
     if not callable(getattr(criterion, "require", None)):
-        said.add("protocol", "require", "a method of that name", "none")
-        return said.finish(error)
+        findings.add("protocol", "require", "a method of that name", "none")
+        return findings.finish(error)
     belief = belief_of_plan(belief)
     model = belief.mean()
     shape = (model.states, model.actions)
     planner = Planner(lambda _: np.zeros(shape), [criterion], discount)
     situation = planner.situation(belief, model, state, state)
-    given = np.full(shape, np.nan)
-    asked: Requirement = criterion.require(situation, given)
-    if not _is_requirement(asked, shape, said):
-        return said.finish(error)
-    again = criterion.require(situation)
-    if not np.array_equal(again.reward, asked.reward):
-        said.add("requirement", "require(situation)", "the same reward twice", "two rewards")
-    said.checked["requirement"] = None
+    requirement: Requirement = criterion.require(situation, np.full(shape, np.nan))
+    if not _is_requirement(requirement, shape, findings):
+        return findings.finish(error)
+    if not np.array_equal(criterion.require(situation).reward, requirement.reward):
+        findings.add("requirement", "require(situation)", "the same reward twice", "two rewards")
+    findings.checked["requirement"] = None
     if isinstance(criterion, OwnCriterion):
         rng = np.random.default_rng(seed)
         usable = np.isfinite(model.reward)
         policies = [
             np.array([rng.choice(np.flatnonzero(row)) for row in usable]) for _ in range(POLICIES)
         ]
-        _check_values(criterion, belief, asked, policies, (state, discount), said, seed)
-        said.checked["value"] = None
-    return said.finish(error)
+        _check_values(criterion, belief, requirement, policies, (state, discount), findings, seed)
+        findings.checked["value"] = None
+    return findings.finish(error)
 
 
-def _is_requirement(asked: Any, shape: tuple[int, int], said: Findings) -> bool:
-    """Return whether a requirement has a name, a level and a finite reward [S, A]."""
-    count = len(said.offences)
-    reward = np.asarray(getattr(asked, "reward", None))
+def _is_requirement(value: Any, shape: tuple[int, int], findings: Findings) -> bool:
+    """Return whether a value has a name, a level, a unit and a finite reward [S, A]."""
+    count = len(findings.offences)
+    reward = np.asarray(getattr(value, "reward", None))
     if reward.shape != shape or reward.dtype.kind != "f" or not np.isfinite(reward).all():
-        told = f"finite numbers [S, A] = {shape}"
-        said.add("requirement", "reward", told, f"{reward.dtype} of {reward.shape}")
-    if not isinstance(getattr(asked, "name", None), str) or not asked.name:
-        said.add("requirement", "name", "a text", repr(getattr(asked, "name", None)))
-    if not np.isfinite(getattr(asked, "level", np.nan)):
-        said.add("requirement", "level", "a finite number", repr(getattr(asked, "level", None)))
-    if not getattr(asked, "unit", 0.0) > 0.0:
-        said.add("requirement", "unit", "a number above 0", repr(getattr(asked, "unit", None)))
-    return len(said.offences) == count
+        expected = f"finite numbers [S, A] = {shape}"
+        findings.add("requirement", "reward", expected, f"{reward.dtype} of {reward.shape}")
+    name, level, unit = (getattr(value, part, None) for part in ("name", "level", "unit"))
+    for part, given, is_right, expected in (
+        ("name", name, isinstance(name, str) and bool(name), "a text"),
+        ("level", level, level is not None and np.isfinite(level), "a finite number"),
+        ("unit", unit, unit is not None and unit > 0.0, "a number above 0"),
+    ):
+        if not is_right:
+            findings.add("requirement", part, expected, repr(given))
+    return len(findings.offences) == count
 
 
 def _check_values(
     criterion: OwnCriterion,
     belief: Any,
-    asked: Requirement,
+    requirement: Requirement,
     policies: list[Any],
     at: tuple[int, float],
-    said: Findings,
+    findings: Findings,
     seed: int,
 ) -> None:
-    """Report policies whose total is above the mean of the criterion's values."""
+    """Report the first policy whose total is above the mean of the criterion's values.
+
+    `at` is the state and γ.
+    """
     state, discount = at
     model, rng = belief.mean(), np.random.default_rng(seed)
     if isinstance(belief, FiniteBelief):
         worlds, weights = list(belief.worlds), belief.weights
-        said.samples = len(worlds)
+        findings.samples = len(worlds)
     else:
-        worlds, weights = [belief.sample(rng) for _ in range(said.samples)], None
-    reward = np.where(np.isfinite(model.reward), asked.reward, -np.inf)
+        worlds, weights = [belief.sample(rng) for _ in range(findings.samples)], None
+    usable = np.where(np.isfinite(model.reward), requirement.reward, 0.0)
+    solver = engine(model, discount, usable[None])
     for policy in policies:
-        total = _total(model, discount, reward, policy, state)
-        claimed = asked.least + asked.unit * total
+        total = float(np.asarray(solver.evaluate(policy.astype(np.int32)))[0, state])
+        claimed = requirement.least + requirement.unit * total
         values = np.array([criterion.value(world, policy, state, discount) for world in worlds])
         if not np.isfinite(values).all():
-            said.add("value", "value()", "finite numbers", f"{values[~np.isfinite(values)][0]}")
+            findings.add("value", "value()", "finite numbers", f"{values[~np.isfinite(values)][0]}")
             return
         mean, half = float(values.mean()), 1e-7 * max(1.0, abs(claimed))
         if weights is not None:
             mean = float(weights @ values)
         else:
-            width = max(asked.unit, float(np.ptp(values)))
-            half += float(slack(values[:, None], said.log_inverse_alpha(len(policies)), width)[0])
+            width = max(requirement.unit, float(np.ptp(values)))
+            half += float(
+                slack(values[:, None], findings.log_inverse_alpha(len(policies)), width)[0]
+            )
         if claimed > mean + half + ROUNDING:
-            told = f"{mean:.6g} ± {half:.2g} or less, the mean of value()"
+            expected = f"{mean:.6g} ± {half:.2g} or less, the mean of value()"
             what = f"the total of the reward under the policy {policy.tolist()}"
-            said.add("value", f"state {model.state_name(state)}", told, f"{what} is {claimed:.6g}")
+            findings.add(
+                "value", f"state {model.state_name(state)}", expected, f"{what} is {claimed:.6g}"
+            )
             return
-
-
-def _total(model: Model, discount: float, reward: FloatArray, policy: Any, state: int) -> float:
-    """Return the discounted total of a reward [S, A] from a state under a policy [S]."""
-    usable = np.where(np.isfinite(reward), reward, 0.0)
-    found = engine(model, discount, usable[None]).evaluate(policy.astype(np.int32))
-    return float(np.asarray(found)[0, state])

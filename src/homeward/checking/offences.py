@@ -1,10 +1,10 @@
 """Offences: the wrong claims that a check found, and the statistics behind them.
 
-A claim on the mean of a variable is tested with n draws X_1, …, X_n. Both tests hold for any
-distribution of a bounded variable, however rare its events are:
+A claim that a bounded variable has the mean μ is tested with n draws. Two tests hold for every
+distribution:
 
-- for values in [0, 1], the mean of the draws is m or farther from μ with probability at most
-  exp(−n KL(m ‖ μ)) on each side (Hoeffding);
+- for values in [0, 1], a mean of the draws as far from μ as m, on the same side, has a probability
+  of at most exp(−n KL(m ‖ μ)) (Hoeffding);
 - with sample variance V and range R, the mean is within √(2 V l / n) + 7 R l / (3 (n − 1)) of μ
   with probability at least 1 − 2 e^−l (Maurer and Pontil's empirical Bernstein bound).
 
@@ -22,7 +22,7 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray
 from homeward.errors import InvalidInputError
 
-MAX_TOLD = 10  # largest number of offences that a message lists
+MAX_LISTED = 10  # largest number of offences that a message lists
 ROUNDING = 1e-9  # largest difference of exact numbers that counts as rounding
 
 
@@ -39,9 +39,9 @@ class Offence:
     where : str
         The state and action, or the method.
     expected : str
-        What the samples, or another claim, say.
+        The value that follows from the samples, or from another claim.
     found : str
-        What the object says.
+        The value that the object claims.
     """
 
     code: str
@@ -66,9 +66,9 @@ class CheckReport:
     confidence : float
         Probability that a check of a correct object reports nothing.
     checked : tuple of str
-        What was checked.
+        Names of the claims that were checked.
     resolution : float
-        Half-width of the widest interval of a mean probability: smaller errors may pass.
+        Half-width of the widest interval of a mean probability. Smaller errors may be missed.
     """
 
     subject: str
@@ -86,7 +86,7 @@ class CheckReport:
 
 
 class Findings:
-    """Collects offences and what was checked."""
+    """Collects the offences of a check and the names of the checked claims."""
 
     def __init__(self, subject: str, samples: int, confidence: float) -> None:
         self.subject, self.samples, self.confidence = subject, samples, confidence
@@ -95,7 +95,10 @@ class Findings:
         self.resolution = 0.0
 
     def log_inverse_alpha(self, tests: int) -> float:
-        """Return ln(1/α) for each of `tests`; twelve groups share 1 − confidence equally."""
+        """Return ln(1/α), with α the error probability of each of a group's `tests`.
+
+        Twelve groups of tests share 1 − confidence equally.
+        """
         return math.log(2.0 * 12.0 * max(1, tests) / (1.0 - self.confidence))
 
     def add(self, code: str, where: str, expected: str, found: str) -> None:
@@ -109,11 +112,12 @@ class Findings:
         if not self.offences:
             parts = tuple(self.checked)
             return CheckReport(self.subject, self.samples, self.confidence, parts, self.resolution)
-        told = "\n".join(f"  {offence}" for offence in self.offences[:MAX_TOLD])
-        more = len(self.offences) - MAX_TOLD
-        rest = f"\n  and {more} more" if more > 0 else ""
+        lines = [f"  {offence}" for offence in self.offences[:MAX_LISTED]]
+        more = len(self.offences) - MAX_LISTED
+        if more > 0:
+            lines.append(f"  and {more} more")
         count = f"{len(self.offences)} offence{'s' * (len(self.offences) != 1)}"
-        raise error(f"{self.subject} is wrong ({count}):\n{told}{rest}")
+        raise error("\n".join([f"{self.subject} is wrong ({count}):", *lines]))
 
 
 def slack(values: FloatArray, log_inverse_alpha: float, width: float) -> FloatArray:

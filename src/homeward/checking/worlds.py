@@ -1,4 +1,4 @@
-"""`check_world`: whether a world keeps to its protocol, and a belief can learn from it."""
+"""`check_world`: check that a world follows its protocol, and that a belief can learn from it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from homeward.errors import HomewardError, ImpossibleObservationError, InvalidPr
 def check_world(
     make: Callable[[], Any], belief: Any, *, steps: int = 200, seed: int = 0
 ) -> CheckReport:
-    """Return a report if a world keeps to its protocol; raise if it does not.
+    """Return a report if a world follows its protocol; raise if it does not.
 
-    Random actions are taken. The world must tell its state and whether it has ended, answer with
-    observations that the belief learns from, and answer in the same way when it is made again.
+    Random actions are taken. The world must have a state and the flag `ended`, return observations
+    that the belief learns from, and return the same ones when it is made again.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def check_world(
     Raises
     ------
     InvalidProblemError
-        It lists each offence.
+        The message lists each offence.
     """
     error = InvalidProblemError
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
@@ -46,25 +46,27 @@ def check_world(
             "the world, such as lambda: MyWorld(seed=0)"
         )
     world = make()
-    said = Findings(type(world).__name__, steps, 1.0 - 1e-12)
+    findings = Findings(type(world).__name__, steps, 1.0 - 1e-12)
     for name in ("state", "ended", "look", "act"):
         if not hasattr(world, name):
-            said.add("protocol", name, "an attribute or method of that name", "none")
-    if said.offences:
-        return said.finish(error)
-    first = _walk(make, belief, steps, seed, said)
-    if not said.offences:
-        said.checked |= dict.fromkeys(("state", "ended", "look", "act", "observations"))
-        again = _walk(make, belief, min(steps, 50), seed, said)
+            findings.add("protocol", name, "an attribute or method of that name", "none")
+    if findings.offences:
+        return findings.finish(error)
+    first = _walk(make, belief, steps, seed, findings)
+    if not findings.offences:
+        findings.checked |= dict.fromkeys(("state", "ended", "look", "act", "observations"))
+        again = _walk(make, belief, min(steps, 50), seed, findings)
         if again != first[: len(again)]:
-            told = "the same states after the same actions in a world made again"
-            said.add("world", "act()", told, "others: take random numbers from a seed")
-        said.checked["the same world again"] = None
-    return said.finish(error)
+            expected = "the same states after the same actions in a world made again"
+            findings.add("world", "act()", expected, "others: take random numbers from a seed")
+        findings.checked["the same world again"] = None
+    return findings.finish(error)
 
 
-def _walk(make: Callable[[], Any], belief: Any, steps: int, seed: int, said: Findings) -> list[int]:
-    """Return the states of a random walk; report what breaks the protocol."""
+def _walk(
+    make: Callable[[], Any], belief: Any, steps: int, seed: int, findings: Findings
+) -> list[int]:
+    """Return the states of a random walk, up to the first offence, which is reported."""
     rng, model = np.random.default_rng(seed), belief.mean()
     path: list[int] = []
     world, learned = None, belief
@@ -72,54 +74,56 @@ def _walk(make: Callable[[], Any], belief: Any, steps: int, seed: int, said: Fin
         if world is None or world.ended:
             world, learned = make(), belief
             if world.ended:
-                said.add("world", "ended", "a world that has not ended at its start", "True")
+                findings.add("world", "ended", "a world that has not ended at its start", "True")
                 return path
-            first = _state(world, model.states, said)
-            learned = _learned(learned, world.look(), "look()", said)
+            first = _state(world, model.states, findings)
+            learned = _learned(learned, world.look(), "look()", findings)
             if learned is None or first is None:
                 return path
-            if world.ended or _state(world, model.states, said) != first:
-                said.add("world", "look()", "a look to change neither state nor ended", "it does")
+            if world.ended or _state(world, model.states, findings) != first:
+                findings.add(
+                    "world", "look()", "a look to change neither state nor ended", "it does"
+                )
                 return path
-        before = _state(world, model.states, said)
+        before = _state(world, model.states, findings)
         if before is None:
             return path
         action = int(rng.choice(np.flatnonzero(np.isfinite(model.reward[before]))))
-        seen = world.act(action)
-        after = _state(world, model.states, said)
+        observation = world.act(action)
+        after = _state(world, model.states, findings)
         if after is None:
             return path
-        if isinstance(seen, Transition):
-            given = (before, action, None if world.ended and seen.next_state is None else after)
-            if (seen.state, seen.action, seen.next_state) != given:
-                told = f"a Transition{given}, as the states say"
-                said.add("world", f"act({action}), step {step}", told, f"{seen}")
-                return path
-        if isinstance(seen, Visit) and seen.state != after:
-            said.add("world", f"act({action}), step {step}", f"Visit({after})", f"{seen}")
+        right: Transition | Visit | None = None
+        if isinstance(observation, Transition):
+            is_end = world.ended and observation.next_state is None
+            right = Transition(before, action, None if is_end else after)
+        elif isinstance(observation, Visit):
+            right = Visit(after)
+        if right is not None and observation != right:
+            findings.add("world", f"act({action}), step {step}", f"{right}", f"{observation}")
             return path
-        learned = _learned(learned, seen, f"act({action}) in state {before}", said)
+        learned = _learned(learned, observation, f"act({action}) in state {before}", findings)
         if learned is None:
             return path
         path.append(after)
     return path
 
 
-def _state(world: Any, states: int, said: Findings) -> int | None:
-    """Return the world's state; None after reporting that it is no state of the belief."""
+def _state(world: Any, states: int, findings: Findings) -> int | None:
+    """Return the world's state; None, and an offence, if the belief has no such state."""
     try:
         return index(world.state, states, "the state", InvalidProblemError)
     except HomewardError as cause:
-        said.add("world", "state", f"a number from 0 to {states - 1}", str(cause))
+        findings.add("world", "state", f"a number from 0 to {states - 1}", str(cause))
         return None
 
 
-def _learned(belief: Any, seen: Any, where: str, said: Findings) -> Any:
-    """Return the belief after an observation; None after reporting that it can't learn from it."""
+def _learned(belief: Any, observation: Any, where: str, findings: Findings) -> Any:
+    """Return the belief after an observation; None, and an offence, if it can't learn from it."""
     try:
-        return belief.update(seen)
+        return belief.update(observation)
     except ImpossibleObservationError as cause:
-        said.add("impossible", where, "an observation that the belief allows", str(cause))
+        findings.add("impossible", where, "an observation that the belief allows", str(cause))
     except HomewardError as cause:
-        said.add("world", where, "an observation that the belief learns from", str(cause))
+        findings.add("world", where, "an observation that the belief learns from", str(cause))
     return None
