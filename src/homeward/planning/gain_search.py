@@ -1,10 +1,11 @@
 """Compiled searches for the state or path with the most gain per step or per unit of risk.
 
 `homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
-defines gains. A path [n] has the states from the current one to the target, both included; it is
-empty if there is no target. If amounts such as energy are limited, an edge costs its `pace` instead
-of one step. Searches write to a `Scratch` and clean what they wrote, so that they cost what they
-visit, however large the map is.
+defines gains. A *look* is an observation of the cells around a state. A path [n] has the states
+from the current one to the target, both included; it is empty if there is no target. If amounts
+such as energy are limited, an edge costs its `pace` instead of one step. Searches write to the
+arrays of a `Scratch` and reset the entries that they wrote. So the time of a search depends on the
+states that it visits, not on the size of the map.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Shares(NamedTuple):
     left: FloatArray  # [K] remaining budget, above 0; −1 if the budget does not count
 
     def at(self, states: IntArray) -> FloatArray:
-        """Return the share [n] of each of some states [n]."""
+        """Return the share [n] of each of the given states [n]: the largest over all budgets."""
         counts = self.left > 0.0
         shares = self.added[:, states][counts] / self.left[counts, None]
         return np.asarray(shares.max(axis=0, initial=0.0))
@@ -52,7 +53,7 @@ def share_of(shares: Shares, state: int) -> float:
 
 @inner_kernel
 def largest_share(shares: Shares, path: IntArray) -> float:
-    """Return the largest share of a state on a path [n]; see `Shares`."""
+    """Return the largest share of the states on a path [n]; see `Shares`."""
     most = 0.0
     for k in range(len(path)):
         most = max(most, share_of(shares, path[k]))
@@ -64,7 +65,7 @@ class Scratch(NamedTuple):
 
     steps: FloatArray  # infinite
     worst: FloatArray  # infinite
-    looked: FloatArray  # 0; [2S], whose second half counts visits
+    looked: FloatArray  # 0; [2S], see `gain_at`
     before: IntArray  # −1
     is_done: BoolArray  # False
     ends: IntArray  # 0
@@ -72,7 +73,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, states: int) -> Scratch:
-        """Return arrays for a number of states."""
+        """Return new arrays for a number of states."""
         far = np.full(states, np.inf), np.full(states, np.inf)
         before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
         ends, visited = np.zeros(states, np.int8), np.empty(states, np.int32)
@@ -81,7 +82,7 @@ class Scratch(NamedTuple):
 
 @inner_kernel
 def clean(scratch: Scratch, count: int) -> None:
-    """Undo a search that reached `count` states."""
+    """Reset the arrays after a search that reached the first `count` states of `visited`."""
     for k in range(count):
         s = scratch.visited[k]
         scratch.steps[s] = scratch.worst[s] = np.inf
@@ -101,33 +102,44 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
     return path
 
 
+@inner_kernel
+def cell_at(looks: Looks, row: int, column: int, k: int) -> int:
+    """Return the number of the cell at offset `k` of a look; −1 outside of the map."""
+    rows, columns = looks.shape
+    r, c = row + looks.down[k], column + looks.right[k]
+    return r * columns + c if 0 <= r < rows and 0 <= c < columns else -1
+
+
+@inner_kernel
+def is_hidden(looks: Looks, row: int, column: int, k: int) -> bool:
+    """Return whether the ground hides the cell at offset `k` of a look."""
+    down, right = looks.down[k], looks.right[k]
+    if looks.ground.size == 0 or (down == 0 and right == 0):
+        return False
+    return not sees(looks.ground, row, column, looks.mast, down, right)
+
+
 @kernel
 def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
-    """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
+    """Return the gain of a look from a state after earlier looks.
 
-    Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
-    logarithmic, the first look gains the cell's amount, and later looks gain 0. Without `hides`,
-    the ground hides nothing, and the gain is an upper bound. If visits gain, `looked` is [2S] and
-    its second half counts visits.
+    The first half of `looked` [2S] has the total weight of the earlier looks at each cell. Looks of
+    total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not logarithmic,
+    the first look gains the cell's amount, and later looks gain 0. If visits gain, the second half
+    of `looked` is 1 in the visited states. Without `hides`, the ground hides nothing, and the gain
+    is an upper bound.
     """
-    (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
-    amount, ground, done, visit = looks.amount, looks.ground, looks.done, looks.visit
-    total, hides = 0.0, hides and ground.size > 0
+    amount, done, visit, weight, total = looks.amount, looks.done, looks.visit, looks.weight, 0.0
     if visit.size > 0 and looked[len(amount) + state] == 0.0:
         total += visit[state]
     if done.size > 0 and done[state]:
         return total
-    row, column = state // columns, state % columns
+    row, column = state // looks.shape[1], state % looks.shape[1]
     for k in range(len(weight)):
-        r, c = row + down[k], column + right[k]
-        if not (0 <= r < rows and 0 <= c < columns):
+        t = cell_at(looks, row, column, k)
+        if t < 0 or amount[t] <= 0.0 or (hides and is_hidden(looks, row, column, k)):
             continue
-        t = r * columns + c
         v = amount[t]
-        if v <= 0.0:
-            continue
-        if hides and t != state and not sees(ground, row, column, looks.mast, down[k], right[k]):
-            continue
         if looks.logarithmic:
             total += 0.5 * math.log1p(v * weight[k] / (1.0 + v * looked[t]))
         elif looked[t] == 0.0:
@@ -137,33 +149,42 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
 
 @inner_kernel
 def look_from(state: int, looks: Looks, looked: FloatArray) -> None:
-    """Add a look from a state to `looked` [S]."""
-    (rows, columns), down, right, weight = looks.shape, looks.down, looks.right, looks.weight
-    row, column, ground = state // columns, state % columns, looks.ground
-    hides = ground.size > 0
+    """Add a look from a state to `looked` [2S]; see `gain_at`."""
+    row, column = state // looks.shape[1], state % looks.shape[1]
     if looks.visit.size > 0:
         looked[len(looks.amount) + state] = 1.0
-    for k in range(len(weight)):
-        r, c = row + down[k], column + right[k]
-        if not (0 <= r < rows and 0 <= c < columns):
-            continue
-        t = r * columns + c
-        if hides and t != state and not sees(ground, row, column, looks.mast, down[k], right[k]):
-            continue
-        looked[t] += weight[k]
+    for k in range(len(looks.weight)):
+        t = cell_at(looks, row, column, k)
+        if t >= 0 and not is_hidden(looks, row, column, k):
+            looked[t] += looks.weight[k]
 
 
 @inner_kernel
 def forget(state: int, looks: Looks, looked: FloatArray) -> None:
-    """Set `looked` [S] to 0 in the cells that a look from a state covers."""
-    (rows, columns), down, right = looks.shape, looks.down, looks.right
-    row, column = state // columns, state % columns
+    """Set `looked` [2S] to 0 in the cells that a look from a state covers; see `gain_at`."""
+    row, column = state // looks.shape[1], state % looks.shape[1]
     if looks.visit.size > 0:
         looked[len(looks.amount) + state] = 0.0
-    for k in range(len(down)):
-        r, c = row + down[k], column + right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            looked[r * columns + c] = 0.0
+    for k in range(len(looks.weight)):
+        t = cell_at(looks, row, column, k)
+        if t >= 0:
+            looked[t] = 0.0
+
+
+@inner_kernel
+def attempt_cost(graph: Graph, used: FloatArray, row: int, s: int, a: int) -> float:
+    """Return the expected steps of the edge of action `a` in `s`; infinite if it can't be taken.
+
+    `used[row]` [K] are the amounts that the path to `s` used.
+    """
+    p, reach = graph.success[s, a], graph.reach
+    if p < MIN_SUCCESS or (graph.allowed.shape[0] > 1 and not graph.allowed[s, a]):
+        return np.inf
+    if len(reach.left) == 0:
+        return 1.0 / p
+    if not affords(reach, used, row, s, a, graph.dest[s, a], p >= 1.0):
+        return np.inf
+    return reach.pace[s, a] / p
 
 
 @kernel
@@ -177,12 +198,13 @@ def follow(
     extra: float,
     scratch: Scratch,
 ) -> tuple[IntArray, float, float]:
-    """Return the likeliest action [n − 1] on each leg of a path [n], the gain and the steps.
+    """Return the action [n − 1] of each leg of a path [n], the path's gain and its steps.
 
-    The gain is that of a look from the last state; with `along`, it is the joint gain of looks from
-    all states after the first. A look takes `extra` steps after arrival. If no allowed edge leads
-    from a state to the next one, the action is −1 and the steps are infinite, as they are where
-    the share of a state exceeds `most` or home would be out of reach.
+    The action of a leg is the likeliest one that leads to the next state; −1 if there is none. The
+    gain is that of a look from the last state; with `along`, it is the joint gain of looks from all
+    states after the first. A look takes `extra` steps after arrival. The steps are infinite if a
+    leg has no action, if the share of a state exceeds `most`, or if a limited amount does not
+    suffice for the path and the way home.
     """
     dest, success, allowed, reach = graph.dest, graph.success, graph.allowed, graph.reach
     legs, limits = len(path) - 1, len(reach.left)
@@ -231,22 +253,21 @@ def search_outward(
     highest: float,
     scratch: Scratch,
 ) -> tuple[IntArray, float, float, float]:
-    """Find the state that maximises gain / steps**power, by a search outward from `state`.
+    """Return the path to the state that maximises gain / steps**power, by a search from `state`.
 
-    The gain of a state is reduced by toll · max(0, largest share on the path − free). States are
-    not entered if that exceeds any gain, or if their share is above 1. A look takes `extra` steps
-    after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are upper bounds on
-    gains; they are lowered to the gains found with nothing hidden. `highest` is an upper bound on
-    all gains: the search stops at the distance beyond which no state can be the best. Returns the
-    path to the state (empty without a state), its gain, its steps and its largest share.
+    The gain of a state is reduced by toll · max(0, largest share on the path − free). A state is
+    not entered if this reduction is at least `highest`, or if its share is above 1. A look takes
+    `extra` steps after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are
+    upper bounds on gains; they are lowered to the gains with nothing hidden. `highest` is an upper
+    bound on all gains: the search stops at the distance beyond which no state can be the best. Also
+    returns the gain, the steps and the largest share of the path, which is empty without a state.
     """
-    dest, success, allowed = graph.dest, graph.success, graph.allowed
+    dest, reach = graph.dest, graph.reach
     steps, worst, looked, before, is_done, _, visited = scratch
     steps[state], worst[state], heap = 0.0, 0.0, [(0.0, int64(state))]
     visited[0], count = state, int64(1)
     best, best_gain, best_steps, rate = int64(-1), 0.0, 1.0, 0.0
-    reach, hides = graph.reach, looks.ground.size > 0
-    limits = len(reach.left)
+    hides, limits = looks.ground.size > 0, len(reach.left)
     used = np.zeros((len(dest) if limits else 1, limits))
     while heap:
         s = heappop(heap)[1]
@@ -259,7 +280,7 @@ def search_outward(
                 break
             if limit[s] - toll * worst[s] > rate * n:
                 gain = 0.0
-                for hidden in (False, True):  # what the ground hides is found only where it matters
+                for hidden in (False, True):  # hidden cells are found only where they matter
                     if hidden and not (hides and gain - toll * worst[s] > rate * n):
                         break
                     gain = gain_at(s, looks, looked, hidden)
@@ -270,12 +291,10 @@ def search_outward(
                     best, best_gain, rate = s, gain, gain / n
                     best_steps = steps[s] + extra
         for a in range(dest.shape[1]):
-            t, p = int64(dest[s, a]), success[s, a]
-            if is_done[t] or p < MIN_SUCCESS or (allowed.shape[0] > 1 and not allowed[s, a]):
+            t = int64(dest[s, a])
+            if is_done[t]:
                 continue
-            if limits and not affords(reach, used, s, s, a, t, p >= 1.0):
-                continue
-            away = steps[s] + (reach.pace[s, a] if limits else 1.0) / p
+            away = steps[s] + attempt_cost(graph, used, s, s, a)
             if away < steps[t]:
                 share = share_of(shares, t)
                 if share > 1.0 or toll * (share - free) >= highest:
@@ -284,8 +303,7 @@ def search_outward(
                     visited[count] = t
                     count += 1
                 steps[t], before[t], worst[t] = away, s, max(worst[s], share - free)
-                if limits:
-                    spend(reach, used, s, s, a, used, t)
+                spend(reach, used, s, s, a, used, t)
                 heappush(heap, (away, t))
     path = path_to(before, state, best)
     clean(scratch, count)
@@ -302,22 +320,21 @@ def best_per_risk(
     extra: float,
     scratch: Scratch,
 ) -> tuple[IntArray, float, float, float, float, float]:
-    """Find the state with the most gain per unit of risk, by a search outward from `state`.
+    """Return the path to the state with the most gain per unit of risk, by a search from `state`.
 
     The risk of a path is the largest share of its states. Each state is reached by the path with
-    the least risk and, among these, with the fewest steps. States whose path has a risk above 1, or
-    whose gain per step is below `floor`, are excluded. Returns the path to the state, its gain,
-    steps and risk. Also returns, of the states that are excluded only by their risk, the least risk
-    and the gain of that state. A look takes `extra` steps after arrival.
+    the least risk and, of several such paths, with the fewest steps. States whose path has a risk
+    above 1, or whose gain per step is below `floor`, are excluded. A look takes `extra` steps after
+    arrival. Also returns the gain, the steps and the risk of the path. The last two values are the
+    risk and the gain of the least risky state that only its risk excludes.
     """
-    dest, success, allowed = graph.dest, graph.success, graph.allowed
+    dest, reach = graph.dest, graph.reach
     steps, worst, looked, before, is_done, _, visited = scratch
     steps[state], worst[state] = 0.0, 0.0
     heap, visited[0], count = [(0.0, 0.0, int64(state))], state, int64(1)
     best, best_gain, best_steps, best_risk, per_risk = int64(-1), 0.0, 1.0, 0.0, 0.0
     over_risk, over_gain = np.inf, 0.0
-    everywhere, reach, hides = allowed.shape[0] == 1, graph.reach, looks.ground.size > 0
-    limits = len(reach.left)
+    hides, limits = looks.ground.size > 0, len(reach.left)
     used = np.zeros((len(dest) if limits else 1, limits))
     while heap:
         s = heappop(heap)[2]
@@ -335,23 +352,17 @@ def best_per_risk(
                     best, best_gain, best_steps, best_risk = s, gain, n, worst[s]
                     per_risk = gain / worst[s] if worst[s] > 0.0 else np.inf
         for a in range(dest.shape[1]):
-            t, p = int64(dest[s, a]), success[s, a]
-            if is_done[t] or p < MIN_SUCCESS or not (everywhere or allowed[s, a]):
+            t = int64(dest[s, a])
+            if is_done[t]:
                 continue
-            risk = share_of(shares, t)
-            if risk == np.inf:
-                continue
-            if limits and not affords(reach, used, s, s, a, t, p >= 1.0):
-                continue
-            away = steps[s] + (reach.pace[s, a] if limits else 1.0) / p
-            r = max(worst[s], risk)
-            if (r, away) < (worst[t], steps[t]):
+            away = steps[s] + attempt_cost(graph, used, s, s, a)
+            r = max(worst[s], share_of(shares, t))
+            if away < np.inf and r < np.inf and (r, away) < (worst[t], steps[t]):
                 if steps[t] == np.inf:
                     visited[count] = t
                     count += 1
                 worst[t], steps[t], before[t] = r, away, s
-                if limits:
-                    spend(reach, used, s, s, a, used, t)
+                spend(reach, used, s, s, a, used, t)
                 heappush(heap, (r, away, t))
     path = path_to(before, state, best)
     clean(scratch, count)
@@ -370,25 +381,25 @@ def look_ahead(
     depth: int,
     scratch: Scratch,
 ) -> tuple[IntArray, float, float, float]:
-    """Find the path that maximises gain − price · steps, by beam search.
+    """Return the path [n] from `state` that maximises gain − price · steps, by beam search.
 
     The gain is the joint gain of looks along the path. States with a share above `free` are not
     entered. The search keeps the `width` best paths of each length up to `depth`, at most two
-    of them with the same end. Returns the path [n] from `state`, its gain, its expected steps and
-    its largest share.
+    of them with the same end. Also returns the gain, the expected steps and the largest share of
+    the path.
     """
-    dest, success, allowed = graph.dest, graph.success, graph.allowed
-    actions, reach = dest.shape[1], graph.reach
-    room, most, limits = width * depth + 1, width * actions, len(reach.left)
-    place, parent = np.empty(room, np.int64), np.empty(room, np.int32)
-    gain, steps = np.zeros(room), np.zeros(room)
+    dest, reach, looked, ends = graph.dest, graph.reach, scratch.looked, scratch.ends
+    actions, limits, hides = dest.shape[1], len(reach.left), looks.ground.size > 0
+    # Node i of the search tree is the end of a path; `low` to `high` are those of the last length.
+    nodes, candidates = width * depth + 1, width * actions
+    place, parent = np.empty(nodes, np.int64), np.empty(nodes, np.int32)
+    gain, steps, used = np.zeros(nodes), np.zeros(nodes), np.zeros((nodes, limits))
     place[0], parent[0] = state, -1
     low, high, best, best_worth = 0, 1, int64(0), 0.0
-    to, of = np.empty(most, np.int64), np.empty(most, np.int32)
-    told, taken = np.empty(most), np.empty(most)
-    looked, ends = scratch.looked, scratch.ends
-    everywhere, hides = allowed.shape[0] == 1, looks.ground.size > 0
-    used, uses = np.zeros((room, limits)), np.zeros((most, limits))
+    # Candidate k extends node `new_parent[k]` by one step.
+    new_place, new_parent = np.empty(candidates, np.int64), np.empty(candidates, np.int32)
+    new_gain, new_steps = np.empty(candidates), np.empty(candidates)
+    new_used = np.zeros((candidates, limits))
     for _ in range(depth):
         count, order = int64(0), [(0.0, int64(0))]
         order.pop()
@@ -398,20 +409,14 @@ def look_ahead(
                 look_from(place[j], looks, looked)
                 j = parent[j]
             for a in range(actions):
-                t, p = int64(dest[s, a]), success[s, a]
-                if t == s or p < MIN_SUCCESS or share_of(shares, t) > free:
+                t, cost = int64(dest[s, a]), attempt_cost(graph, used, i, s, a)
+                if t == s or cost == np.inf or share_of(shares, t) > free:
                     continue
-                if not everywhere and not allowed[s, a]:
-                    continue
-                if limits:
-                    if not affords(reach, used, i, s, a, t, p >= 1.0):
-                        continue
-                    spend(reach, used, i, s, a, uses, count)
-                cost = (reach.pace[s, a] if limits else 1.0) / p
-                more = gain_at(t, looks, looked, hides)
-                to[count], of[count] = t, i
-                told[count], taken[count] = gain[i] + more, steps[i] + cost
-                heappush(order, (price * taken[count] - told[count], count))
+                spend(reach, used, i, s, a, new_used, count)
+                new_place[count], new_parent[count] = t, i
+                new_gain[count] = gain[i] + gain_at(t, looks, looked, hides)
+                new_steps[count] = steps[i] + cost
+                heappush(order, (price * new_steps[count] - new_gain[count], count))
                 count += 1
             j = i
             while j > 0:
@@ -419,15 +424,16 @@ def look_ahead(
                 j = parent[j]
         low = high
         while order and high - low < width:
-            lack, k = heappop(order)
-            if ends[to[k]] == 2:
+            loss, k = heappop(order)
+            if ends[new_place[k]] == 2:
                 continue
-            ends[to[k]] += 1
-            place[high], parent[high], gain[high], steps[high] = to[k], of[k], told[k], taken[k]
+            ends[new_place[k]] += 1
+            place[high], parent[high] = new_place[k], new_parent[k]
+            gain[high], steps[high] = new_gain[k], new_steps[k]
             for m in range(limits):
-                used[high, m] = uses[k, m]
-            if -lack > best_worth:
-                best, best_worth = int64(high), -lack
+                used[high, m] = new_used[k, m]
+            if -loss > best_worth:
+                best, best_worth = int64(high), -loss
             high += 1
         for i in range(low, high):
             ends[place[i]] = 0
@@ -442,20 +448,10 @@ def look_ahead(
 @inner_kernel
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
     """Set `amount` [S] to 0 in the cells seen from a state; return the sum of `opens` [S] there."""
-    (rows, columns), down, right, ground = looks.shape, looks.down, looks.right, looks.ground
-    row, column, total = state // columns, state % columns, 0.0
-    for k in range(len(down)):
-        r, c = row + down[k], column + right[k]
-        if not (0 <= r < rows and 0 <= c < columns):
-            continue
-        t = r * columns + c
-        if amount[t] <= 0.0:
-            continue
-        if (
-            ground.size == 0
-            or t == state
-            or sees(ground, row, column, looks.mast, down[k], right[k])
-        ):
+    row, column, total = state // looks.shape[1], state % looks.shape[1], 0.0
+    for k in range(len(looks.weight)):
+        t = cell_at(looks, row, column, k)
+        if t >= 0 and amount[t] > 0.0 and not is_hidden(looks, row, column, k):
             amount[t] = 0.0
             total += opens[t]
     return total
@@ -470,12 +466,14 @@ def left_of(looks: Looks, amount: FloatArray) -> Looks:
 
 
 @inner_kernel
-def told_nearby(
+def gain_nearby(
     graph: Graph, shares: Shares, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
-    """Return the remaining gain [S] of cells that can be seen within `radius` steps; else 0."""
-    dest, success, allowed = graph.dest, graph.success, graph.allowed
-    states, actions = dest.shape
+    """Return the remaining gain [S] of the cells that can be seen within `radius` steps; else 0.
+
+    States with a share above `free` are not entered.
+    """
+    (states, actions), unlimited = graph.dest.shape, np.zeros((1, 0))
     steps, rest, done = np.empty(states), np.empty(states), np.zeros(states, np.bool_)
     for s in range(states):
         steps[s], rest[s] = np.inf, looks.amount[s]
@@ -487,14 +485,11 @@ def told_nearby(
         done[s] = True
         take(s, looks, rest, looks.amount)
         for a in range(actions):
-            t, p = int64(dest[s, a]), success[s, a]
-            if done[t] or p < MIN_SUCCESS or share_of(shares, t) > free:
-                continue
-            if allowed.shape[0] > 1 and not allowed[s, a]:
-                continue
-            if steps[s] + 1.0 / p < steps[t]:
-                steps[t] = steps[s] + 1.0 / p
-                heappush(heap, (steps[t], t))
+            t = int64(graph.dest[s, a])
+            away = steps[s] + attempt_cost(graph, unlimited, 0, s, a)
+            if not done[t] and away < steps[t] and share_of(shares, t) <= free:
+                steps[t] = away
+                heappush(heap, (away, t))
     for t in range(states):
         rest[t] = looks.amount[t] - rest[t]
     return rest
@@ -518,13 +513,13 @@ def best_tour(
     A second look at a cell has no gain. States whose share (see `Shares`) is above `free` are not
     entered. The candidates for the first stop are the `width` states with the largest
     gain / steps**power. From a candidate, a tour continues to the next best state by the same
-    measure, until all near cells are seen: those that can be seen within `radius` steps more than
-    the first candidate needs.
+    measure, until all near cells are seen. A cell is near if it can be seen within the steps of the
+    first candidate plus `radius`.
 
     The cost of a tour is its number of steps, with the first leg counted twice, since later legs
-    will be planned again. When a tour reaches a state from which unseen cells beyond the near ones
-    can be seen, the explorer will leave it: each step that remains then costs `return_price` more.
-    A tour that misses fewer cells is always better.
+    will be planned again. Some states of a tour show unseen cells that are not near. The explorer
+    will leave the tour there and has to come back: each step of the tour that is left then costs
+    `return_price` more. A tour that misses fewer near cells is always better.
     """
     states, highest = len(graph.dest), 0.0
     is_open, looked, amount = np.empty((1, states)), scratch.looked, looks.amount
@@ -548,7 +543,7 @@ def best_tour(
             break
         limit[first[-1]] = 0.0
         if i == 0:
-            near = told_nearby(graph, shares, free, state, looks, steps + radius)
+            near = gain_nearby(graph, shares, free, state, looks, steps + radius)
             for s in range(states):
                 outside[s] = amount[s] - near[s]
             for s in range(states):
