@@ -3,12 +3,13 @@
 States are numbered 0 to S − 1, actions 0 to A − 1. Kernels know only arrays; ties go to the lowest
 state number, so the same input gives the same answer.
 
-A way home has a key: the risk r that it adds and its expected steps n, compared in this order. The
-key of a state is the least over its edges of the key at the edge's end, plus the edge. An edge adds
-at least one step, so keys grow along it, also after rounding. Therefore only one assignment of keys
-is consistent: if there were two, consider the smallest key at which they differ. So repairing keys
-after changes (`settle`, after Ramalingam and Reps) gives the result of a complete search, bit by
-bit. Ties go to the edge whose end has the smallest key, then the lowest number.
+A way home has a key: the risk r that it adds and its expected steps n, compared in this order. An
+edge gives its source a key: the key of its end, plus the risk and the steps of the edge. The key of
+a state is the least that its edges give. An edge adds at least one step, so the source has a larger
+key than the end, also after rounding. Therefore only one assignment of keys is consistent with all
+edges: if there were two, consider the smallest key at which they differ. So repairing keys after
+changes (`settle`, after Ramalingam and Reps) gives the result of a complete search, bit by bit. If
+two edges give the same key, the edge whose end has the smaller key is taken, then the lower end.
 
 The search goes by ascending keys and may stop early. If all states whose keys are not consistent
 with their edges have keys above k, then every key up to k is final, by the same argument.
@@ -35,11 +36,11 @@ EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))  # mask that allows 
 class Reach(NamedTuple):
     """What attempts use of K limited amounts, such as metres or energy, and how much is left."""
 
-    use: FloatArray  # [K, S, A] that an attempt uses if it works
-    lost: FloatArray  # [K, S, A] that it uses if it fails
-    left: FloatArray  # [K] that may still be used, the way home included
-    home: FloatArray  # [K, S] that the way home from each state uses; empty if it is not known yet
-    pace: FloatArray  # [S, A] what an attempt costs, in steps of mean use; empty if not known
+    use: FloatArray  # [K, S, A] amount that an attempt uses if it works
+    lost: FloatArray  # [K, S, A] amount that an attempt uses if it fails
+    left: FloatArray  # [K] amount that may still be used, the way home included
+    home: FloatArray  # [K, S] amount that the way home from a state uses; empty if unknown
+    pace: FloatArray  # [S, A] use of an attempt over the mean use of one; empty if unknown
 
 
 NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))  # nothing is limited
@@ -48,22 +49,22 @@ NO_REACH = Reach(*(frozen(np.zeros((0,) * n)) for n in (3, 3, 1, 2, 2)))  # noth
 class Graph(NamedTuple):
     """A move-or-stay graph with the risks of its edges."""
 
-    dest: IntArray  # state [S, A] that an edge leads to
-    success: FloatArray  # [S, A] mean probability of one attempt; 0 where it can't be chosen
-    blocked: FloatArray  # upper bound [S, A] on the probability that a move never works
-    bounded: IntArray  # edges [m], state · A + action ascending, for which it is not exact
-    least: FloatArray  # lower bounds [m] on it for these
-    allowed: BoolArray  # mask [S, A] of the edges that a way out may take; [1, 1] allows all
+    dest: IntArray  # [S, A] state that an edge leads to
+    success: FloatArray  # [S, A] mean probability that an attempt works; 0 if it can't be chosen
+    blocked: FloatArray  # [S, A] upper bound on the probability that an edge never works
+    bounded: IntArray  # [m] edges, state · A + action ascending, whose `blocked` is not exact
+    least: FloatArray  # [m] lower bound on the probability that such an edge never works
+    allowed: BoolArray  # [S, A] mask of the edges that a path away from home may take; [1, 1]: all
     first: IntArray  # with `source` and `action`: the edges by destination, as from `ways_to`
     source: IntArray
     action: IntArray
-    reach: Reach = NO_REACH  # amounts that are limited
+    reach: Reach = NO_REACH  # the limited amounts
 
 
 def graph_of(
     belief: Any, model: Moves, correction: Correction | None, allowed: BoolArray = EVERYWHERE
 ) -> Graph:
-    """Return the mean graph with the risk that each edge never works."""
+    """Return the mean graph of a belief, with the risk that each edge never works."""
     success = model.success
     bounded: IntArray = np.empty(0, np.int64)
     least: FloatArray = np.empty(0)
@@ -80,19 +81,20 @@ def graph_of(
             sigma = corrections_of(belief, model, 0.5, kind).returning
             with np.errstate(divide="ignore", invalid="ignore"):
                 blocked = np.where(model.success > 0.0, -sigma / model.success, 1.0)
-            if correction is not Correction.GENERAL:
+            if kind is None:
                 blocked = np.minimum(blocked, 1.0 - model.success)
             blocked = np.clip(blocked, 0.0, 1.0)
-        if blocked is not declared:
-            known: FloatArray = (
-                np.where(model.success <= 0.0, 1.0, 0.0) if declared is None else declared
-            )
+        if blocked is declared:
+            if isinstance(belief, BoundedMoves):
+                bounded, least = belief.least_blocked()
+        else:
+            known: FloatArray = np.where(model.success <= 0.0, 1.0, 0.0)
             if isinstance(belief, BoundedMoves):
                 known = 1.0 - belief.success_bounds()[1]
+            elif declared is not None:
+                known = declared
             bounded = np.flatnonzero(known != blocked)
             least = known.ravel()[bounded]
-        elif isinstance(belief, BoundedMoves):
-            bounded, least = belief.least_blocked()
     edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)
     return Graph(model.dest, *edges, *ways_to(model))
 
@@ -106,20 +108,24 @@ def mask_of(states: int, homes: IntArray) -> BoolArray:
     return mask
 
 
+@inner_kernel
+def trusted_edge(graph: Graph, way: IntArray, trusted: float, s: Any) -> int:
+    """Return the action of `way` [S] in `s` if its risk is at most `trusted`; else −1."""
+    return way[s] if way[s] >= 0 and graph.blocked[s, way[s]] <= trusted else -1
+
+
 @kernel
 def relied_on(
     graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int
 ) -> tuple[IntArray, float, float]:
-    """Return the edges of `way` [S] that can be used at no charge, and the risks of its way home.
+    """Return the free edges [S] of `way` [S], those that can be used at no charge; −1 for none.
 
-    These are the edges on the way home from `state`, and the others with a risk of at most
-    `trusted`. The risks are the sum over the edges from `state`, infinite without a way home, and
-    the largest lower bound (`least`) of one of them.
+    Edges on the way home from `state` are free, and other edges with a risk of at most `trusted`.
+    Also returns the two risks that `hold_way` returns.
     """
-    free = np.full(len(way), -1, np.int32)
+    free = np.empty(len(way), np.int32)
     for s in range(len(way)):
-        if way[s] >= 0 and graph.blocked[s, way[s]] <= trusted:
-            free[s] = way[s]
+        free[s] = trusted_edge(graph, way, trusted, s)
     _, total, worst = hold_way(graph, way, trusted, homes, state, free)
     return free, total, worst
 
@@ -134,14 +140,15 @@ def ways_home(
     most: float,
     shortest: bool,
 ) -> tuple[IntArray, float, float, FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
-    """Find the ways home that add the least risk, or have the fewest steps, over reversed edges.
+    """Find the way home from each state that adds the least risk, or has the fewest steps.
 
-    An edge adds its `blocked`; edges that `relied_on` returns add nothing. Ways that add more than
-    `most` are left out. Returns what `relied_on` does; then the added risk [S] (infinite without a
-    way), the risk including free edges [S], the expected steps [S], the first action [S] (−1 at
-    home and without a way), and what the way uses of each limited amount [K, S]. With `shortest`,
-    ways are compared by steps first and risk second. Where amounts are limited, the shares of what
-    is left of them count instead of steps.
+    An edge adds its `blocked` to the risk; the free edges of `relied_on` add nothing. Ways that add
+    more than `most` are left out. With `shortest`, ways are compared by steps first and risk
+    second. If amounts are limited, what a way uses of them counts instead of steps.
+
+    Returns what `relied_on` returns; then of each state's way the added risk [S] (infinite without
+    a way), the risk including free edges [S], the steps [S], the first action [S] (−1 at home and
+    without a way), and the use of each limited amount [K, S].
     """
     free, held, worst = relied_on(graph, way, trusted, homes, state)
     states, success, blocked = len(free), graph.success, graph.blocked
@@ -182,12 +189,12 @@ def ways_home(
 
 
 class Keys(NamedTuple):
-    """The keys of all states for one budget, and the edges that they come from."""
+    """The best way home from each state for one budget, with its key (`added`, `steps`)."""
 
-    free: IntArray  # [S] edges that can be used at no charge; −1 for none
-    added: FloatArray  # [S] risk that the best way home would add; infinite where there is none
-    steps: FloatArray  # [S] its expected steps
-    choice: IntArray  # [S] its first action; −1 at home and where there is no way
+    free: IntArray  # [S] action whose edge can be used at no charge; −1 for none
+    added: FloatArray  # [S] risk that the way home would add; infinite without a way
+    steps: FloatArray  # [S] expected steps of the way home
+    choice: IntArray  # [S] first action of the way home; −1 at home and without a way
 
 
 @inner_kernel
@@ -205,7 +212,7 @@ def position(ascending: IntArray, value: Any) -> int:
 
 @inner_kernel
 def comes_before(risk: float, steps: float, than_risk: float, than_steps: float) -> bool:
-    """Return whether one key is smaller than another."""
+    """Return whether the key (risk, steps) is smaller than (than_risk, than_steps)."""
     return risk < than_risk or (risk == than_risk and steps < than_steps)
 
 
@@ -223,8 +230,9 @@ def hold_way(
 ) -> tuple[IntArray, float, float]:
     """Write the edges of the way home from `state` along `way` [S] to `free` [S].
 
-    Returns the states [n] whose edges risk more than `trusted`, the sum of the edges' risks, and
-    the largest lower bound on an edge's risk; the last two are ∞ and 1 without a way home.
+    Returns the states [n] of these edges whose risk is above `trusted`, the sum of the edges'
+    risks, and the largest lower bound on an edge's risk. Without a way home, the sum is infinite
+    and the lower bound is 1.
     """
     held, total, worst = [np.int64(0) for _ in range(0)], 0.0, 0.0
     for _ in range(len(way) + 1):
@@ -245,7 +253,10 @@ def hold_way(
 
 @inner_kernel
 def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float, float, int]:
-    """Return the key of a state by its best edge, and the edge; ∞ and −1 without an edge."""
+    """Return the least key that the edges of a state give, and the action of that edge.
+
+    Without an edge of risk at most `most`, the key is infinite and the action is −1.
+    """
     free, added, steps, _ = keys
     up, best, end = 1.0 + 2.0**-51, -1, -1
     least_r, least_n = np.inf, np.inf
@@ -273,15 +284,13 @@ def best_edge(graph: Graph, keys: Keys, state: Any, most: float) -> tuple[float,
 def start_keys(
     graph: Graph, way: IntArray, trusted: float, homes: IntArray, state: int, keys: Keys
 ) -> tuple[IntArray, float, float]:
-    """Prepare `keys` for `settle`: only homes have a way. Returns what `hold_way` does.
+    """Prepare `keys` for a complete search by `settle`; return what `hold_way` returns.
 
-    The edges of `way` [S] with a risk of at most `trusted` are free, and those on its way home from
-    `state`.
+    Only homes have a key. The free edges are those of `relied_on`.
     """
     free, added, steps, choice = keys
     for s in range(len(way)):
-        a = way[s]
-        free[s] = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+        free[s] = trusted_edge(graph, way, trusted, s)
         added[s], steps[s], choice[s] = np.inf, np.inf, -1
     for h in homes:
         added[h], steps[h] = 0.0, 0.0
@@ -299,31 +308,29 @@ def free_again(
     relied: IntArray,
     free: IntArray,
 ) -> tuple[IntArray, IntArray, float, float]:
-    """Bring the `free` [S] edges up to date; return the states [m] to settle again.
+    """Update the `free` edges [S] of `relied_on`; return the states [m] that `settle` must check.
 
-    `suspects` [n] are the states whose edges or whose entry in `way` [S] may have changed, and
-    those that `hold_way` returned last. `relied` [n] are further states whose edges may not be
-    free any more, because `trusted` has changed. Also returns what `hold_way` does.
+    `suspects` [n] are the states whose edges or whose entry in `way` [S] may have changed, and the
+    states that `hold_way` returned last. `relied` [n] are further states whose edges may not be
+    free any more, because `trusted` has changed. Also returns what `hold_way` returns.
     """
-    found = [np.int64(s) for s in suspects]
+    unsettled = [np.int64(s) for s in suspects]
     for s in suspects:
-        a = way[s]
-        free[s] = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+        free[s] = trusted_edge(graph, way, trusted, s)
     for s in relied:
-        a = way[s]
-        now = a if a >= 0 and graph.blocked[s, a] <= trusted else -1
+        now = trusted_edge(graph, way, trusted, s)
         if free[s] != now:
             free[s] = now
-            found.append(np.int64(s))
+            unsettled.append(np.int64(s))
     s = state
     for _ in range(len(way) + 1):
         if position(homes, s) >= 0 or way[s] < 0:
             break
         if free[s] != way[s]:
-            found.append(np.int64(s))
+            unsettled.append(np.int64(s))
         s = graph.dest[s, way[s]]
     held, risk, worst = hold_way(graph, way, trusted, homes, state, free)
-    return np.array(found), held, risk, worst
+    return np.array(unsettled), held, risk, worst
 
 
 @kernel
@@ -336,12 +343,12 @@ def settle(
     waiting: Waiting,
     keys: Keys,
 ) -> Waiting:
-    """Find the ways home that add the least risk, over reversed edges.
+    """Write to `keys` the ways home that add the least risk; return the states that have to wait.
 
-    An edge adds its `blocked`; `free` edges add nothing. Ways that add more than `most` are left
-    out. `suspects` [n] and `waiting` are the states whose keys may not agree with their edges. The
-    keys of all states with a risk of at most `until` are found, and those of other states are known
-    to be larger. Returns the states that have to wait.
+    An edge adds its `blocked` to the risk; `free` edges add nothing. Ways that add more than `most`
+    are left out. `suspects` [n] and `waiting` are the states whose keys may not agree with their
+    edges. Every key with a risk of at most `until` is final afterwards. Other states have a larger
+    risk, and their keys may have to wait.
     """
     free, added, steps, choice = keys
     heap, late = [(0.0, 0.0, np.int64(0))], [(0.0, 0.0, np.int64(0))]
@@ -408,7 +415,7 @@ def late_or_now(
     steps: float,
     state: Any,
 ) -> None:
-    """Add a state with its key to the heap, or to those that wait if the risk exceeds `until`."""
+    """Add a state with its key to `heap`, or to `late` if the risk exceeds `until`."""
     if risk <= until:
         heappush(heap, (risk, steps, np.int64(state)))
     else:
@@ -419,10 +426,10 @@ def late_or_now(
 def with_way(
     graph: Graph, way: IntArray, free: IntArray, choice: IntArray, homes: IntArray, state: int
 ) -> tuple[IntArray, float]:
-    """Return the states [n] on the way home by `choice` [S] that have another edge in `way` [S].
+    """Return the states [n] on the way home by `choice` [S] whose action in `way` [S] differs.
 
-    Also return the risk that the way adds: `free` [S] edges add nothing; it is infinite where
-    `choice` does not lead home.
+    Also returns the risk that the way home adds. `free` [S] edges add nothing. The risk is infinite
+    if `choice` does not lead from `state` to a home.
     """
     changed, risk = [np.int64(0) for _ in range(0)], 0.0
     for _ in range(len(choice) + 1):
@@ -441,9 +448,12 @@ def with_way(
 
 @kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
-    """Return the risk [n] of ways home by `choice` [S], free edges included; ∞ without a way."""
+    """Return the risk [n] of the way home from each of `states` [n] by `choice` [S].
+
+    Free edges count too. The risk is infinite without a way home.
+    """
     total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
-    found, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
+    risks, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]
     for i in range(len(states)):
         s = np.int64(states[i])
         while not is_known[s]:
@@ -456,16 +466,19 @@ def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArra
             before, s = total[s], path.pop()
             q = graph.blocked[s, choice[s]]
             total[s], is_known[s] = (before + q) * (1.0 + 2.0**-51) if q > 0.0 else before, True
-        found[i] = total[states[i]]
-    return found
+        risks[i] = total[states[i]]
+    return risks
 
 
 @kernel
 def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatArray:
-    """Return what the way home by `way` [S] uses of each amount [K]; infinite without a way."""
-    is_home, total = mask_of(len(way), homes), np.zeros(len(graph.reach.left))
+    """Return how much of each amount [K] the way home from `state` by `way` [S] uses.
+
+    The amounts are infinite without a way home.
+    """
+    total = np.zeros(len(graph.reach.left))
     for _ in range(len(way) + 1):
-        if is_home[state]:
+        if position(homes, state) >= 0:
             return total
         a = way[state]
         if a < 0:
@@ -477,10 +490,10 @@ def used_by(graph: Graph, way: IntArray, homes: IntArray, state: int) -> FloatAr
 
 @inner_kernel
 def affords(reach: Reach, used: FloatArray, row: int, s: int, a: int, t: int, sure: bool) -> bool:
-    """Return whether home stays in reach after an attempt of the edge from `s` to `t`.
+    """Return whether the amounts suffice for an attempt of the edge from `s` to `t` and the return.
 
-    `used[row]` [K] are the amounts used before it. An edge that is not `sure` may fail; then home
-    must be in reach of `s` as well.
+    `used[row]` [K] are the amounts used before the attempt. If the edge is not `sure`, the attempt
+    may fail. Then the amounts must also suffice for the return from `s`.
     """
     for k in range(len(reach.left)):
         if used[row, k] + reach.use[k, s, a] + reach.home[k, t] > reach.left[k]:
@@ -494,6 +507,6 @@ def affords(reach: Reach, used: FloatArray, row: int, s: int, a: int, t: int, su
 def spend(
     reach: Reach, used: FloatArray, row: int, s: int, a: int, after: FloatArray, to: int
 ) -> None:
-    """Set `after[to]` [K] to `used[row]` [K] plus what an attempt that works uses."""
+    """Set `after[to]` [K] to `used[row]` [K] plus the use of an attempt that works."""
     for k in range(len(reach.left)):
         after[to, k] = used[row, k] + reach.use[k, s, a]

@@ -1,6 +1,6 @@
 """The state that a run carries from one decision to the next, and its JSON encoding.
 
-A record has only the changes since the previous step.
+The record of a step has only the changes since the previous step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may 
 
 
 class Tally(NamedTuple):
-    """The sum of what was estimated in drawn worlds; see `planning.sampled`."""
+    """The sums of a run's estimates in drawn worlds; see `planning.sampled`."""
 
     total: float = 0.0  # sum of the estimated charges
     spread: float = 0.0  # sum of squared errors of guesses, over all worlds
@@ -30,28 +30,25 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Account(LazyArrays):
-    """The edges that a run relies on to return to one home, and what it has spent and used.
+    """The edges that a run relies on to return to one home, and what it has spent and used."""
 
-    `policies` has the return policy [S] of each set of worlds; see `adaptive`.
-    """
-
-    way: IntArray  # [S] action that is relied on; −1 without an action
+    way: IntArray  # [S] action whose edge the run relies on; −1 for none
     spent: float = 0.0  # upper bound on the risk of losing the way home
-    policies: Mapping[int, IntArray] = field(default_factory=dict)
-    used: tuple[float, ...] = ()  # how much was used of each amount that the run is limited to
-    tally: Tally | None = None  # what `spent` was estimated from; None if it is proven
+    policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set; see `adaptive`
+    used: tuple[float, ...] = ()  # how much of each limited amount the run has used
+    tally: Tally | None = None  # the estimates behind `spent`; None if `spent` is proven
 
     def __post_init__(self) -> None:
         self._defer("way")
 
     @property
     def version(self) -> Shared:
-        """The version of `way`; accounts share its array."""
+        """The version of `way`, whose array the accounts of a run share."""
         version: Shared = self.__dict__["_sources"]["way"]
         return version
 
     def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Account:
-        """Return the account with other `actions` [n] in the states `at` [n], and other fields."""
+        """Return the account with `actions` [n] in the states `at` [n], and the `other` fields."""
         way: Any = self.version.changed(at, actions) if len(at) else self.version
         return replace(self, way=way, spent=spent, **other)
 
@@ -73,15 +70,15 @@ class Proposal:
     Attributes
     ----------
     path : tuple
-        States from the explorer's to the place, both included.
+        States from the current one to the state to observe from, both included.
     gain : float
         Expected gain, in the unit of the bonus.
     steps : float
-        Expected steps to get it.
+        Expected steps until the gain is collected.
     share : float
-        Largest share of a remaining budget that ways home from the path need.
+        Largest fraction of a remaining budget that a way home from a state of the path would spend.
     along : bool
-        Whether the gain counts all observations on the path, not only the last.
+        Whether the gain is that of all observations on the path, not only of the last.
     """
 
     path: tuple[int, ...]
@@ -112,11 +109,11 @@ class Held:
     Attributes
     ----------
     accounts : tuple
-        One per home.
+        One account for each return criterion.
     proposal : Proposal, optional
-        What is being pursued; None before the first decision.
+        The proposal that the explorer pursues; None before the first decision.
     remaining : float
-        Gain that was left to learn at the last news.
+        Gain that was left at the last news (a decrease of this gain by the floor or more).
     idle : int
         Decisions since the last news.
     memory
@@ -135,7 +132,7 @@ class Held:
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def emptied(self) -> Held:
-        """Return a state with the same number of accounts, without edges and spent risk."""
+        """Return a state with as many accounts, which rely on no edges and have spent nothing."""
         return Held(
             tuple(Account(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.accounts)
         )
@@ -155,10 +152,8 @@ class Held:
         }
         if any(a.used for a in self.accounts):
             value["used"] = [list(a.used) for a in self.accounts]
-        pairs = [
-            (a.policies, b.policies) for a, b in zip(self.accounts, before.accounts, strict=True)
-        ]
-        if any(mine is not other and (mine or other) for mine, other in pairs):
+        pairs = zip(self.accounts, before.accounts, strict=True)
+        if any(a.policies is not b.policies and (a.policies or b.policies) for a, b in pairs):
             value["policies"] = [
                 [[subset, policy.tolist()] for subset, policy in a.policies.items()]
                 for a in self.accounts
@@ -185,16 +180,15 @@ class Held:
             for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
                 if len(at) and not 0 <= min(at) <= max(at) < len(old.way):
                     raise IndexError(f"a state is outside 0..{len(old.way) - 1}")
-                where, told = np.array(at, np.int64), np.array(actions, np.int32)
-                account = old.after(where, told, float(spent), used=tuple(map(float, used)))
+                changed = np.array(at, np.int64), np.array(actions, np.int32)
+                account = old.after(*changed, float(spent), used=tuple(map(float, used)))
                 accounts.append(account)
-            for k, tally in enumerate(value.get("sampled", ())):
-                total, spread, draws, *chance = tally
-                found_tally = Tally(float(total), float(spread), int(draws), *map(float, chance))
-                accounts[k] = replace(accounts[k], tally=found_tally)
-            for k, policies in enumerate(value.get("policies", ())):
-                found = {int(subset): frozen(np.array(p, np.int32)) for subset, p in policies}
-                accounts[k] = replace(accounts[k], policies=found)
+            for k, (total, spread, draws, *chance) in enumerate(value.get("sampled", ())):
+                tally = Tally(float(total), float(spread), int(draws), *map(float, chance))
+                accounts[k] = replace(accounts[k], tally=tally)
+            for k, given in enumerate(value.get("policies", ())):
+                policies = {int(subset): frozen(np.array(p, np.int32)) for subset, p in given}
+                accounts[k] = replace(accounts[k], policies=policies)
             proposal = None
             if "path" in value:
                 path = value["path"]

@@ -1,8 +1,9 @@
 """Ways home that are kept from step to step, and repaired where the belief or the account changed.
 
-If beliefs and accounts share their arrays with the previous ones (`homeward.shared`), it is known
-where they differ. Otherwise the search starts from scratch at every step. Both give the same
-result, bit by bit. Ways are found only up to the requested risk; the others wait.
+If a belief and an account share their arrays with those of the last step (`homeward.shared`), it is
+known where they differ. Otherwise the search starts from nothing at every step. Both give the same
+result, bit by bit. Ways home are found only up to a given risk. States with a larger risk wait
+until a search needs them.
 """
 
 from __future__ import annotations
@@ -20,48 +21,48 @@ if TYPE_CHECKING:
     from homeward.shared import Shared
 
 MAX_CHANGED_SHARE = 0.05  # share of changed edges up to which ways are repaired
-MAX_PARTS = 64  # lists of waiting states from which they are merged into one
+MAX_PARTS = 64  # largest number of lists of waiting states; more are merged into one
 NO_STATES: IntArray = np.empty(0, np.int64)
 NOTHING_WAITS = Waiting(np.empty(0), np.empty(0), NO_STATES)
 
 
 class Search(NamedTuple):
-    """What the ways of one budget depend on."""
+    """The input of a search for the ways home of one budget."""
 
     graph: Graph
-    risks: Shared | None  # version of the graph's `blocked`; None if it tells no changes
-    account: Account  # what is held
-    trusted: float  # risk up to which a held edge is free
+    risks: Shared | None  # version of the graph's `blocked`; None if its changes are unknown
+    account: Account  # the edges that the run relies on
+    trusted: float  # risk up to which such an edge is free
     homes: IntArray  # [n] ascending
     state: int  # where the explorer is
     most: float  # largest risk that a way home may add
 
 
 class _Known(NamedTuple):
-    """The inputs that the ways were found for, without the arrays of the belief."""
+    """The input of the last search, without the arrays of the belief."""
 
     risks: Shared | None
     way: Shared
     trusted: float
     most: float
-    held: IntArray  # [n] states on the held way whose edges are free only because of that
+    held: IntArray  # [n] states on the held way home whose edges risk more than `trusted`
 
 
 class KeptWays:
-    """The ways home of each budget, [K, S] arrays, and the inputs they were found for."""
+    """The ways home of K budgets in arrays [K, S], and the input of the last search of each."""
 
     def __init__(self, budgets: int, states: int) -> None:
         shape = budgets, states
         self.free, self.choice = np.empty(shape, np.int32), np.empty(shape, np.int32)
         self.added, self.steps = np.empty(shape), np.empty(shape)
-        self.relied: list[IntArray] = [NO_STATES] * budgets  # ascending: where an edge is held
+        self.relied: list[IntArray] = [NO_STATES] * budgets  # states with an edge, ascending
         self._known: list[_Known | None] = [None] * budgets
         self._later: list[list[tuple[float, Waiting]]] = [[] for _ in range(budgets)]
 
     def find(self, k: int, search: Search, until: float) -> tuple[Keys, float, float]:
-        """Find the ways of budget `k` that add a risk of at most `until`.
+        """Return the ways home of budget `k` that add a risk of at most `until`.
 
-        Return them as views, which the next search overwrites. Also return two risks of the held
+        The arrays are views, which the next search overwrites. Also returns two risks of the held
         way home: the sum over its edges, and the largest lower bound on the risk of one edge.
         """
         graph, risks, account, trusted, homes, state, most = search
@@ -89,7 +90,7 @@ class KeptWays:
         return keys, risk, worst
 
     def extend(self, k: int, search: Search, until: float, suspects: IntArray = NO_STATES) -> None:
-        """Find more ways of budget `k`, with the search of the last `find`."""
+        """Find the ways of budget `k` up to the risk `until`, with the input of the last `find`."""
         until = 2.0 ** math.ceil(math.log2(until)) if 0.0 < until < np.inf else until
         later, waiting = self._later[k], NOTHING_WAITS
         due = [part for least, part in later if least <= until]
@@ -112,7 +113,10 @@ class KeptWays:
     def _changes(
         self, known: _Known | None, search: Search
     ) -> tuple[_Known, IntArray, IntArray] | None:
-        """Return `known`, states [n] with changed edges, [m] with changed ways; None if many."""
+        """Return `known`, the states [n] whose edges changed, and the states [m] whose way changed.
+
+        Returns None if the changes are unknown or many: then the search starts from nothing.
+        """
         if known is None or known.risks is None or search.risks is None:
             return None
         if known.most != search.most:
