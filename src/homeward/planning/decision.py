@@ -1,13 +1,15 @@
 """Choice of one action from a mixture of policies, in favour of safety, with the reasons.
 
-An optimal mixture is drawn once and followed. The paper does not draw: it takes the safest action
-to which the mixture gives weight. Group the mixture by its first action: the whole is an average of
-these shares, so with one criterion the share with the best bound keeps at least the bound of the
-whole. That share is taken, with two exceptions. Both use variants: policies of the mixture with
-another action in the current state.
+An optimal mixture of policies would be drawn once and followed. The paper does not draw: it takes
+the safest action to which the mixture gives weight. Call the policies with the same first action a
+*share* of the mixture. The bound of the mixture is an average over its shares, so with one
+criterion the share with the best bound keeps at least the bound of the mixture. That share is
+taken, with two exceptions. Both use *variants*: policies of the mixture with another action in the
+current state.
 
-- With several criteria, possibly no share keeps all the levels. Then the best variant that does is
-  taken. If there is none, the share with the largest worst margin is taken, and the plan says so.
+- With several criteria, there may be no share that keeps all the levels. Then the best variant that
+  keeps them is taken. If there is none, the share with the largest margin to its most violated
+  level is taken, and `Plan.keeps_all` is False.
 - If the plan has value but the safest share waits or moves without gain, the explorer would do so
   for ever. Then the best variant that has value and keeps the levels is taken.
 
@@ -35,10 +37,10 @@ WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest rewa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The action taken, and the part of the plan that starts with it."""
+    """The chosen action, and the policies of the plan that start with it."""
 
     action: int
-    weights: FloatArray  # [J] of the policies below, to be drawn once
+    weights: FloatArray  # [J] probability of each policy
     policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
     values: FloatArray  # [1 + K] in the current state: the objective, then each criterion
     margin: float  # the least excess over a level
@@ -50,7 +52,7 @@ def is_worthless(problem: Problem, choice: Choice) -> bool:
 
 
 def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
-    """Choose an action; `stays` [A], if given, masks those that neither move nor earn."""
+    """Return the choice; `stays` [A], if given, masks the actions that neither move nor earn."""
     firsts = _firsts(solved.policies, problem.start)
     shares = []
     for action in set(firsts.tolist()):
@@ -83,13 +85,13 @@ def evidence_of(
     measures: Sequence[tuple[float, float]] | None = None,
     once: Callable[[], FloatArray] | None = None,
 ) -> Evidence:
-    """Return the value and verdict of each action here, with the plan followed after it.
+    """Return the values and the verdict of each action, with the plan followed after it.
 
     `leaving` [A] is the probability that an action changes the state; `stays` is as in `decide`;
-    `exits` [A] are the actions that leave the set to stay inside. A criterion's total stands for
-    ``least + unit·total``, with (least, unit) from its `measures`. Taking an action once and then
+    `exits` [A] masks the actions that leave the set to stay inside. The value of a criterion is
+    ``least + unit·total``, with (least, unit) from `measures`. Taking an action once and then
     following the plan is not a stationary policy. If the correction holds for stationary policies
-    only, `once` [K, A] is what the criteria collect in a first step that is not repeated.
+    only, `once` computes the rewards [K, A] of the criteria for a single attempt of each action.
     """
     s, model = problem.start, problem.model
     columns, states = solved.values.shape[1:]
@@ -109,11 +111,12 @@ def evidence_of(
             following[0, exits] += model.ahead(s, problem.after[1:2])[0, exits]
     elif exits is not None and isinstance(model, Moves):  # pays (1 − γ) at every step
         following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
-    said = [(0.0, 1.0)] * len(problem.levels) if measures is None else measures
+    if measures is None:
+        measures = [(0.0, 1.0)] * len(problem.levels)
     infeasible, rounding = solved.status is Status.INFEASIBLE, ROUNDING * problem.span
 
-    def tell() -> tuple[ActionEvidence, ...]:
-        found = []
+    def compute() -> tuple[ActionEvidence, ...]:
+        evidence = []
         if once is not None:
             total = once() + discount * mixed[1:]
             following[1:] = total if exits is None else np.where(exits, following[1:], total)
@@ -133,12 +136,12 @@ def evidence_of(
             explores, *bounds = following[:, a].tolist()
             safety = tuple(
                 lower(least, unit, bound - rounding)
-                for bound, (least, unit) in zip(bounds, said, strict=True)
+                for bound, (least, unit) in zip(bounds, measures, strict=True)
             )
-            found.append(ActionEvidence(a, float(leaving[a]), explores, safety, share, verdict))
-        return tuple(found)
+            evidence.append(ActionEvidence(a, float(leaving[a]), explores, safety, share, verdict))
+        return tuple(evidence)
 
-    return Evidence(tell)
+    return Evidence(compute)
 
 
 def _firsts(policies: IntArray, start: int) -> IntArray:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class End(StrEnum):
-    """Why an exploration ended; `words.ENDS` has the English sentences.
+    """Why an exploration ended; `words.ENDS` has the sentence for each code.
 
     Old records have a sentence instead of a code; ``End(sentence)`` converts it.
     """
@@ -46,8 +46,8 @@ class End(StrEnum):
     LOST = "lost"
     INFEASIBLE = "infeasible"
     OUTSIDE = "outside"
-    HOME = "home"  # with limits of the whole run: it went home
-    OUT_OF_RANGE = "out_of_range"  # no way home fits into what is left of the limits
+    HOME = "home"  # a run with limits, such as energy: the explorer is back home
+    OUT_OF_RANGE = "out_of_range"  # a run with limits: no way home is within what is left of them
     STEPS = "steps"
     STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
@@ -73,7 +73,7 @@ OLD_ENDS = {
     "the step limit was reached": End.STEPS,
     "no move works any more": End.STUCK,
 }
-"""The sentences that old records have instead of codes."""
+"""The code for each sentence of old records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,11 +85,11 @@ class Step:
     number : int
         Number of the step, from 1.
     plan : Plan
-        The decision.
+        The plan whose action was taken.
     observation : Any
-        The world's answer.
+        The observation that the world returned after the action.
     state : int
-        Where the explorer is after the action.
+        The state after the action.
     held : Held, optional
         State of the run after the action; None for the paper's explorer.
     seconds : float
@@ -114,16 +114,16 @@ PARTS = {
     "belief": ("a belief such as FiniteBelief", ("mean", "update")),
     "world": ("a world such as ModelWorld", ("state", "ended", "look", "act")),
 }
-"""What each argument of a loop is, and the members that it needs."""
+"""The expected type of each argument of a loop, and the members that it must have."""
 
 
 def check_parts(*parts: object) -> None:
     """Raise unless the arguments are a planner, a belief and a world, in this order."""
     for part, (name, (expected, members)) in zip(parts, PARTS.items(), strict=True):
-        lacks = [member for member in members if not hasattr(part, member)]
-        if lacks or isinstance(part, type):
-            what = f"a {type(part).__name__}" if part is not None else "None"
-            what = f"the class {part.__name__}" if isinstance(part, type) else what
+        if isinstance(part, type) or not all(hasattr(part, member) for member in members):
+            what = "None" if part is None else f"a {type(part).__name__}"
+            if isinstance(part, type):
+                what = f"the class {part.__name__}"
             raise InvalidProblemError(
                 f"{name} is {what}, expected {expected}, with {', '.join(members)}"
             )
@@ -135,8 +135,8 @@ class Loop(ABC):
     Attributes
     ----------
     acts_again
-        Whether a resumed run repeats every decision, since records do not have all that the next
-        decision depends on.
+        Whether a resumed run makes every decision again. It must if a record does not hold
+        everything that the next decision depends on.
     """
 
     acts_again = False
@@ -157,11 +157,14 @@ class Loop(ABC):
 
     @property
     def here(self) -> int:
-        """The state of the world; raises if the belief has no such state."""
+        """The current state of the world; raises if the belief has no such state."""
         return index(self.world.state, self._states, "the state of the world", InvalidProblemError)
 
     def explore(self, limit: int) -> Iterator[Step]:
-        """Yield each step once taken, to the end or to `limit` steps; a higher limit continues."""
+        """Yield each step after it was taken, until the run ends or has `limit` steps.
+
+        A run that ended at its limit goes on if this is called again with a higher limit.
+        """
         number(limit, "the limit", InvalidProblemError)
         if self.end is End.STEPS:
             self.end = None
@@ -180,7 +183,7 @@ class Loop(ABC):
         """Take one step and return it; if the run ends, set `end` and return None."""
 
     def why(self) -> str:
-        """Return text: why the run ended, how much gain is left, and how to continue."""
+        """Return text: why the run ended, how much gain is left, and what would let it go on."""
         if self.end is None:
             return "It has not ended."
         from homeward.bonuses import unit_of
@@ -191,7 +194,7 @@ class Loop(ABC):
         return why_ended(self.end, self.steps, rest)
 
     def _repr_html_(self) -> str:
-        """Return how the exploration went as HTML, for notebooks."""
+        """Return the number of steps and why the run ended, as HTML for notebooks."""
         steps = f"{self.steps:,} step{'' if self.steps == 1 else 's'}"
         return card(f"{type(self).__name__}: {steps}", [self.why()])
 
@@ -232,7 +235,7 @@ class Explorer(Loop):
         super().__init__(planner, belief, world, strict=strict)
         self.guide = Guide(planner, self.start, floor)
         self.held: Held = self.guide.open(self.belief)
-        self.advised: Decision | None = None  # made ahead of the next step, see `remote`
+        self.advised: Decision | None = None  # decision that was made before its step; see `remote`
 
     def step(self) -> Step | None:
         """Take one step and return it; if the run ends, set `end` and return None."""

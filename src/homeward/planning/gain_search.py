@@ -177,14 +177,14 @@ def attempt_cost(graph: Graph, used: FloatArray, row: int, s: int, a: int) -> fl
 
     `used[row]` [K] are the amounts that the path to `s` used.
     """
-    p, reach = graph.success[s, a], graph.reach
+    p, reach = float(graph.success[s, a]), graph.reach
     if p < MIN_SUCCESS or (graph.allowed.shape[0] > 1 and not graph.allowed[s, a]):
         return np.inf
     if len(reach.left) == 0:
         return 1.0 / p
     if not affords(reach, used, row, s, a, graph.dest[s, a], p >= 1.0):
         return np.inf
-    return reach.pace[s, a] / p
+    return float(reach.pace[s, a]) / p
 
 
 @kernel

@@ -51,10 +51,10 @@ STOP_PROBABILITY = 1e-10  # a priced path ends at each step: every value is fini
 class Ratio(NamedTuple):
     """The best ratio of gain to cost from a state."""
 
-    action: int  # what to do now; −1 where nothing can be gained
-    gain: float  # expected total until the bonus is collected, net of what waiting would earn
-    steps: float
-    cost: float
+    action: int  # action in the current state; −1 if nothing can be gained
+    gain: float  # expected bonus and reward, less toll and the reward that waiting would earn
+    steps: float  # expected number of steps until the bonus is collected
+    cost: float  # expected cost of these steps
 
     @property
     def rate(self) -> float:
@@ -75,17 +75,17 @@ class GeneralSearch:
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan or None, the accounts after it, and the `Limit`, as `RateSearch.choose`.
+        """Return the plan, or None to end the run; the accounts after it; and the `Limit`.
 
         Without `learn`, the plan only earns rewards.
         """
         planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
-        found = [
+        homes = [
             self.task.returns(belief, model, k, account, state)
             for k, account in enumerate(held.accounts)
         ]
         share = np.zeros((model.states, model.actions))
-        for ledger, returns in zip(ledgers, found, strict=True):
+        for ledger, returns in zip(ledgers, homes, strict=True):
             if not returns.lost:
                 left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
@@ -111,7 +111,7 @@ class GeneralSearch:
                     rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
             else:
                 rates = np.where(np.isfinite(earned), earned, 0.0)
-            return mean, rates, np.array([returns.value for returns in found]), share[state]
+            return mean, rates, np.array([returns.value for returns in homes]), share[state]
 
         def policy() -> IntArray:
             chosen = np.zeros(model.states, np.int32)
@@ -122,22 +122,22 @@ class GeneralSearch:
         tally = held.accounts[0].tally if held.accounts else None
         if sampled is not None and sampled.lots and tally and share[state, action] > 1.0:
             chance = float(LOT_SHARE / share[state, action])
-        paid = tuple(returns.pay(state, action, chance) for returns in found)
+        paid = tuple(returns.pay(state, action, chance) for returns in homes)
         if sampled is not None and tally and not sampled.wins(tally, chance):
             return None, held.accounts, limit
-        for ledger, returns, account in zip(ledgers, found, paid, strict=True):
-            if account.spent > ledger.budget and not returns.lost:  # only if it is sampled
+        for ledger, returns, account in zip(ledgers, homes, paid, strict=True):
+            if account.spent > ledger.budget and not returns.lost:  # only with sampled certificates
                 left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 cost = account.spent - returns.account.spent
                 return None, held.accounts, limit._replace(gain=proposal.gain, share=cost / left)
-        homes = [(returns.value, returns.account.way) for returns in found]
-        plan = plan_of(self.task, mean, state, proposal, action, policy, paid, homes, facts, method)
+        ways = [(returns.value, returns.account.way) for returns in homes]
+        plan = plan_of(self.task, mean, state, proposal, action, policy, paid, ways, facts, method)
         return plan, paid, limit
 
     def _worth_learning(
         self, model: SparseMDP, bonus: FloatArray, share: FloatArray, inside: BoolArray, state: int
     ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of gain to steps, or else to risk; and what limits further gain."""
+        """Return the best ratio of gain to steps, else of gain to risk; and the `Limit`."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)
         remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
@@ -150,7 +150,7 @@ class GeneralSearch:
         priced = np.maximum(share, 0.0) + STEP_RISK
         # Only gain above the floor counts: the floor is subtracted first and added back later.
         ratio = best_ratio(model, bonus, priced, affordable, state, floor, free)
-        if ratio.action < 0:  # a chance to learn, if no way is left that surely learns something
+        if ratio.action < 0:  # no policy surely collects a bonus: accept one that may fail
             ratio = best_ratio(model, bonus, priced, affordable, state, floor, free, may_fail=True)
         if ratio.action >= 0:
             return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
@@ -168,17 +168,17 @@ class GeneralSearch:
 def best_earning(
     model: SparseMDP, allowed: BoolArray, discount: float, state: int
 ) -> tuple[int, FloatArray] | None:
-    """Return the action in `state` that earns most by `allowed` [S, A] actions, and the rates [A].
+    """Return the action in `state` that earns most, and the rate [A] of each action.
 
-    An action is excluded if it may lead to a state without an allowed action. The rate of an action
-    is the discounted reward per step of taking it and following the best policy afterwards; −inf if
-    it is excluded. Returns None if no reward above 0 can be earned.
+    Only `allowed` [S, A] actions count, without those that may lead to a state without an allowed
+    action. The rate of an action is the discounted reward per step of taking it and following the
+    best policy afterwards; −inf if it is excluded. Returns None if no reward above 0 can be earned.
     """
     usable = allowed & np.isfinite(model.reward)
-    links = (model.transitions > 0).astype(np.int8)
-    while True:  # an action that may lead to where nothing is allowed is not allowed either
+    links = model.transitions > 0
+    while True:  # exclude actions that may lead to a state without an allowed action
         stuck: BoolArray = ~np.any(usable, axis=1)
-        kept = usable & ((links @ stuck.astype(np.int8)) == 0).reshape(usable.shape)
+        kept = usable & ~(links @ stuck).reshape(usable.shape)
         if (kept == usable).all():
             break
         usable = kept
@@ -196,7 +196,7 @@ def best_earning(
 
 
 def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
-    """Return an upper bound on the average reward of policies that use `usable` [S, A] actions.
+    """Return an upper bound on the average reward per step of policies of `usable` [S, A] actions.
 
     Only states that can be reached from `state` count. Let V be the optimal value for a discount γ
     near 1. The average reward of a policy is the mean of its own (1 − γ)·value under its stationary
@@ -229,8 +229,8 @@ def best_ratio(
 
     `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
     [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
-    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1;
-    if it `may_fail`, it may also end in any other state without one.
+    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1. If
+    it `may_fail`, it may also end without a bonus, in any state other than `state`.
     """
     usable = allowed & np.isfinite(model.reward)
     forgone = most_earned(model, usable if free is None else usable & free, state)
@@ -265,16 +265,15 @@ def _priced(
 ) -> Ratio:
     """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
 
-    In states `quits` [S] it may end without a bonus.
-
-    Policy iteration finds the policy. Each step ends the path with `STOP_PROBABILITY`, so that a
-    policy that never collects a bonus has a finite, very low value.
+    In the states of the mask `quits` [S], a policy may end without a bonus. Policy iteration finds
+    the best policy. Each step ends the path with `STOP_PROBABILITY`, so that a policy that never
+    collects a bonus has a finite, very low value.
     """
     states, shape = np.arange(model.states), usable.shape
     paid = np.where(usable, reward - price * cost, -np.inf)
     ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
     last, last_action = ending.max(axis=1), ending.argmax(axis=1)
-    nowhere = ~np.any(usable, axis=1)  # excluded: a value below any other
+    nowhere = ~np.any(usable, axis=1)  # states without an action: their value is below any other
     bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
     quits = quits & ~(last > 0.0)
     stops = np.isfinite(last) | nowhere | quits
@@ -301,5 +300,5 @@ def _priced(
     right[stops & quits] = 0.0
     # A policy that never collects has no total: a small stop probability makes it large instead.
     system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
-    found = np.atleast_2d(spsolve(system, right))[state]
-    return Ratio(int(policy[state]), *np.where(np.isfinite(found), found, np.inf).tolist())
+    totals = np.atleast_2d(spsolve(system, right))[state]
+    return Ratio(int(policy[state]), *np.where(np.isfinite(totals), totals, np.inf).tolist())

@@ -1,10 +1,11 @@
 """Ways home on general models, and the risk that each action adds to them.
 
-The charge of an action is the expected decrease of v, a lower bound on the probability Y that the
-held way home works. On a `FiniteBelief` v is Y itself: the way home is evaluated in each world. On
-a `DirichletBelief` v is the corrected value of the way home, before the action and after an update
-on each of its outcomes; the charge is negative if v is expected to rise. On other beliefs it is
-1 − (σ[s, a] + Σ_t p[s, a, t] v_t), by the one-step lemma (``docs/theory.md``, section 11).
+Let Y be the probability that the held way home works, and v a lower bound on it. The charge of an
+action is the expected decrease of v. On a `FiniteBelief` v is Y itself: the way home is evaluated
+in each world. On a `DirichletBelief` v is the corrected value of the way home, before the action
+and after an update on each of its outcomes; the charge is negative if v is expected to rise. On
+other beliefs the charge is 1 − (σ[s, a] + Σ_t p[s, a, t] v_t), by the one-step lemma
+(``docs/theory.md``, section 11).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.models import SparseMDP
-from homeward.planning.adaptive import LEAST_LINK, Worlds
+from homeward.planning.adaptive import LEAST_LINK, Worlds, can_reach
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
@@ -33,14 +34,17 @@ SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in prob
 class Returns(NamedTuple):
     """The ways home on a general model; the charge is exact in the present state only."""
 
-    account: Account  # what is held
-    value: FloatArray  # lower bound [S] on the probability that the held way home works
-    charge: FloatArray  # risk [S, A] that each action would add; below 0 if the way home gets safer
+    account: Account  # the return policies that the run holds
+    value: FloatArray  # [S] lower bound on the probability that the held way home works
+    charge: FloatArray  # [S, A] risk that an action would add; below 0 if the way home gets safer
     lost: bool  # whether no way home is left
-    choices: tuple[Account, ...] = ()  # per action in the present state; `account` if empty
+    choices: tuple[Account, ...] = ()  # [A] account after each action; empty: always `account`
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action of probability `chance`; a negative charge refunds."""
+        """Return the account after an action that is taken with probability `chance`.
+
+        A negative charge reduces what is spent.
+        """
         cost = 0.0 if self.lost else chance * float(self.charge[state, action])
         account = self.choices[action] if self.choices else self.account
         return replace(account, spent=min(1.0, max(0.0, account.spent + cost)))
@@ -108,14 +112,14 @@ def _exact_returns(
 
 
 def way_home_of(belief: DirichletBelief, ledger: Ledger, correction: Correction | None) -> IntArray:
-    """Return the corrected way home [S] of the present belief."""
+    """Return the return policy [S] that is best under the correction of a belief."""
     return frozen(_corrected(belief, belief.mean(), ledger, correction)[1].policy)
 
 
 def _corrected(
     belief: Any, model: SparseMDP, ledger: Ledger, correction: Correction | None
 ) -> tuple[FloatArray, ReturnSolution]:
-    """Return the correction σ[S, A] and the best way home under it."""
+    """Return the correction σ [S, A] and the best way home under this correction."""
     kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
     sigma = corrections_of(belief, model, 0.5, kind).returning
     return sigma, solve_return(model, sigma, ledger.homes)
@@ -126,7 +130,7 @@ def _returns_after(
 ) -> FloatArray:
     """Return the expected lower bound [A] on coming home after each action and its update."""
     model = belief.mean()
-    found = np.zeros(model.actions)
+    expected = np.zeros(model.actions)
     values: dict[tuple[int, int], FloatArray] = {}
     for a in range(model.actions):
         row = model.transitions[[state * model.actions + a]]
@@ -139,20 +143,13 @@ def _returns_after(
             if taught not in values:
                 after = belief.update(Transition(state, a, there))
                 values[taught] = _corrected(after, after.mean(), ledger, correction)[1].value
-            found[a] += probability * values[taught][there]
-    return found
+            expected[a] += probability * values[taught][there]
+    return expected
 
 
 def reaches(
     transitions: csr_array, actions: int, policy: IntArray, at_home: BoolArray
 ) -> BoolArray:
-    """Return the mask [S] of states from which a policy may reach home; see `LEAST_LINK`."""
+    """Return the mask [S] of states from which a policy [S] may reach home."""
     rows = transitions[np.arange(len(policy)) * actions + np.maximum(policy, 0)]
-    moving = (policy != GIVE_UP) & ~at_home
-    links = (rows > LEAST_LINK).astype(np.int8)
-    found = at_home.copy()
-    while True:
-        more = found | (moving & ((links @ found.astype(np.int8)) > 0))
-        if (more == found).all():
-            return found
-        found = more
+    return can_reach(rows > LEAST_LINK, at_home, (policy != GIVE_UP) & ~at_home)

@@ -45,10 +45,10 @@ MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is neve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What is fixed for a run: what to collect, to keep and to allow."""
+    """The part of the problem that is fixed for a run."""
 
     planner: Planner  # the bonus to collect, the criteria to keep, the discount and the correction
-    ledgers: tuple[Ledger, ...]  # the homes to be kept, each with its budget
+    ledgers: tuple[Ledger, ...]  # one for each return criterion: its homes and its budget
     allowed: BoolArray | None  # mask [S, A] of the actions that may be taken; None allows all
     floor: float  # smallest gain per step that is worth pursuing, above 0
     evaluator: Evaluator = Evaluator.UNION  # how the held way home and its charges are evaluated
@@ -56,7 +56,7 @@ class Task:
     def returns(
         self, belief: Belief, model: SparseMDP, home: int, account: Account | None, state: int
     ) -> Returns | SampledReturns:
-        """Return the ways home of home number `home`; `account` is None before a run."""
+        """Return the ways home of ledger number `home`; `account` is None before a run."""
         ledger, planner = self.ledgers[home], self.planner
         if planner.sampled is not None and self.evaluator is Evaluator.SAMPLED:
             return sampled_returns(planner.sampled, belief, model, ledger, home, account, state)
@@ -64,7 +64,7 @@ class Task:
 
     @property
     def lacks_proof(self) -> bool:
-        """Whether sampled certificates could allow what can't be proven."""
+        """Whether sampled certificates could allow actions whose risk can't be proven."""
         proves = self.planner.correction is not Correction.NAIVE
         return proves and self.evaluator is Evaluator.CORRECTION and bool(self.ledgers)
 
@@ -78,19 +78,19 @@ class Task:
 class Decision:
     """The outcome of a step's planning."""
 
-    plan: Plan | None  # what to do and why; None if the run ends
+    plan: Plan | None  # the action and its evidence; None if the run ends
     held: Held  # state of the run after the action
-    end: End | None = None  # why the run ends
-    limit: Limit | None = None  # what is left when the run ends
-    budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
-    unproven: bool = False  # whether sampled certificates could allow what can't be proven
+    end: End | None = None  # why the run ends; None if there is a plan
+    limit: Limit | None = None  # the gain that is left when the run ends, and the risk to get it
+    budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and remaining risk of each
+    unproven: bool = False  # whether sampled certificates could allow the run to go on
 
     def remainder(self, unit: str | None) -> Remainder | None:
         """Return the remaining gain at the end of a run, in `unit`, and the risk of continuing."""
         if self.limit is None:
             return None
-        found = self.limit.left, self.limit.rate, unit, self.limit.share
-        return Remainder(*found, self.budgets, self.unproven)
+        limit = self.limit
+        return Remainder(limit.left, limit.rate, unit, limit.share, self.budgets, self.unproven)
 
 
 class Guide:
@@ -109,24 +109,22 @@ class Guide:
 
     @on_one_thread
     def open(self, belief: Belief) -> Held:
-        """Return the state of a run before its first step: the return from the start is paid."""
-        model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
-        if isinstance(self.search, RateSearch) and isinstance(model, Moves):
-            graph = graph_of(belief, model, correction)
-            sharp = belief if self.search.task.is_sharp else None
-            return Held(tuple(ledger.open(graph, self.start, sharp) for ledger in ledgers))
-        sparse = model.sparse()
-        assert self.search is not None
-        task = self.search.task
-        found = (task.returns(belief, sparse, k, None, self.start) for k in range(len(ledgers)))
-        return Held(tuple(returns.account for returns in found))
+        """Return the state of a run before its first step; it pays for the return to home."""
+        model, search = belief.mean(), self._started(belief)
+        task, start = search.task, self.start
+        if isinstance(search, RateSearch) and isinstance(model, Moves):
+            graph = graph_of(belief, model, self.planner.correction)
+            sharp = belief if task.is_sharp else None
+            return Held(tuple(ledger.open(graph, start, sharp) for ledger in task.ledgers))
+        sparse, homes = model.sparse(), range(len(task.ledgers))
+        return Held(tuple(task.returns(belief, sparse, k, None, start).account for k in homes))
 
     def decide(self, belief: Belief, state: int, held: Held) -> Decision:
-        """Return the decision in `state`."""
+        """Return the decision in `state`: a plan, or the reason to end the run."""
         model = belief.mean()
         if self.search is None:
             self.search = self._search(belief, model)
-        task = self.search.task
+        search, task = self.search, self.search.task
         if task.allowed is not None:
             here = task.allowed[state] & np.isfinite(model.reward[state])
             if not here.any():
@@ -135,15 +133,13 @@ class Guide:
         if any(account.spent > ledger.budget for ledger, account in kept):
             return Decision(None, held, End.INFEASIBLE, unproven=task.lacks_proof)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
-        if isinstance(self.search, GeneralSearch) or not isinstance(model, Moves):
+        if isinstance(search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
             plan, accounts, limit = general.choose(belief, model, state, held, learn=not stalled)
         elif stalled and not self.is_limited:
             return Decision(None, held, End.NOT_LEARNING)
         else:
-            plan, accounts, limit = self.search.choose(
-                belief, model, state, held, learn=not stalled
-            )
+            plan, accounts, limit = search.choose(belief, model, state, held, learn=not stalled)
         news = held.remaining - limit.left >= task.floor
         after = Held(
             accounts,
@@ -175,24 +171,27 @@ class Guide:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the whole run has limits, within which it has to be home."""
+        """Whether the whole run is limited, as in time or energy: it has to be home before."""
         ledgers = () if self.search is None else self.search.task.ledgers
         return any(ledger.limits is not None for ledger in ledgers)
 
     @property
     def relearns(self) -> bool:
-        """Whether the return policies are planned again after each observation."""
+        """Whether return policies are planned again after each observation: on general models."""
         return not isinstance(self.search, RateSearch)
 
     def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
-        """Return the run's state after an attempt, which failed if it stays unintentionally."""
+        """Return the run's state after an action from `state` that led to `there`, with its use."""
         assert self.search is not None
         kept = zip(self.search.task.ledgers, held.accounts, strict=True)
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
         return replace(held, accounts=tuple(accounts))
 
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
-        """Return the run's state after an action of others, charged as ours; None if forbidden."""
+        """Return the run's state after an action that the user chose; None if it is too risky.
+
+        The action is charged like one that the explorer chose.
+        """
         model, search = belief.mean(), self._started(belief)
         task = search.task
         if task.allowed is not None and not task.allowed[state, action]:
@@ -217,7 +216,8 @@ class Guide:
     ) -> Held:
         """Return the state of the run after the explorer was moved from `state` to `there`.
 
-        `belief` knows all that was observed there. Of each limited amount, the move used `used`.
+        `belief` includes all observations that were made there. `used` is how much of each limited
+        amount the move used.
         """
         model, search = belief.mean(), self._started(belief)
         if isinstance(search, RateSearch) and isinstance(model, Moves):
@@ -227,8 +227,8 @@ class Guide:
             return replace(held, accounts=tuple(accounts), proposal=None)
         if self.planner.sampled is not None:
             raise InvalidProblemError(
-                "sampled certificates do not say what is left after the explorer was moved: start "
-                "again from there"
+                "sampled certificates can't tell what is left of the budget after the explorer was "
+                "moved: start a new run from there"
             )
         sparse, accounts = model.sparse(), []
         for k, account in enumerate(held.accounts):
@@ -243,7 +243,10 @@ class Guide:
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
     ) -> tuple[list[Survey], Belief | None]:
-        """Return ways home on moves for budgets `which` or all; and the belief if it helps."""
+        """Return the ways home of the ledgers `which` (None: of all) on a move-or-stay model.
+
+        Also returns the belief if it knows how likely edges work together; else None.
+        """
         task, model = self._started(belief).task, belief.mean()
         assert isinstance(model, Moves)
         graph = graph_of(belief, model, self.planner.correction)
@@ -262,16 +265,16 @@ class Guide:
     def after(self, belief: Belief, held: Held, observation: object) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
-        For a `DirichletBelief`, return policies are planned again on the updated belief, as the
+        On a `DirichletBelief`, return policies are planned again for the updated belief, as the
         charges assume. On a `FiniteBelief`, they change with the set of possible worlds.
         """
         accounts = held.accounts
         if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
-            told = observation if isinstance(observation, tuple | list) else (observation,)
-            moved = [one for one in told if not isinstance(one, Visit)]
-            if len(moved) != 1 or not isinstance(moved[0], Transition):
+            parts = observation if isinstance(observation, tuple | list) else (observation,)
+            moves = [part for part in parts if not isinstance(part, Visit)]
+            if len(moves) != 1 or not isinstance(moves[0], Transition):
                 raise InvalidProblemError(
-                    f"the world answered with {' and '.join(type(x).__name__ for x in told)}; a "
+                    f"the world answered with {' and '.join(type(x).__name__ for x in parts)}; a "
                     "way home that adapts to what is observed needs one Transition after each "
                     "action, and nothing else"
                 )
@@ -288,7 +291,7 @@ class Guide:
         return self._started(belief).task.ledgers
 
     def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
-        """Return the search for the run's task; `model` is the mean of the run's first belief.
+        """Return the search of the run, for the first belief and its mean `model`.
 
         The two searches have different accounts, so a run uses the same search to its end.
         """
@@ -299,8 +302,8 @@ class Guide:
         )
         if on_graph and self.planner.sampled is not None:
             raise InvalidProblemError(
-                "sampled certificates are for general models; where moves work or stay, the risk "
-                "of each move is known: plan without them"
+                "sampled certificates are for general models; on a move-or-stay model the risk of "
+                "each move is known: plan without them"
             )
         allowed: BoolArray | None = None
         ledgers = []
@@ -324,8 +327,8 @@ class Guide:
         elif floor is None and isinstance(bonus, Uncover):
             floor = RELATIVE_FLOOR * bonus.reward
         elif floor is None:
-            most = bonus(belief)  # 1/(2S): longer ways depend on luck
-            floor = max(RELATIVE_FLOOR, 0.5 / len(most)) * float(np.max(most))
+            values = bonus(belief)  # 1/(2S): longer paths would depend on unlikely moves
+            floor = max(RELATIVE_FLOOR, 0.5 / len(values)) * float(np.max(values))
         evaluator = Evaluator.CORRECTION
         if on_graph:
             evaluator = Evaluator.UNION
@@ -368,7 +371,7 @@ class Guide:
 
 
 def _limits(criterion: ReturnBefore, shape: tuple[int, int]) -> Limits:
-    """Return the limits of ways home as arrays: of the whole run, then the steps of the return."""
+    """Return the limits of the whole run, followed by the limit of the return's steps, if any."""
     steps = [] if criterion.within is None else [np.ones(shape)]
     for allowance in criterion.allowances:
         for part in (allowance.use, allowance.lost):

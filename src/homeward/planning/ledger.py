@@ -7,22 +7,24 @@ of a step, known before it, E[Y after the step | observations] ≥ Y − c. So Y
 a submartingale. If at most 1 − δ is ever spent, E[Y] ≥ δ at any stopping time of the observations
 at which the run is called off (``docs/theory.md``, section 11).
 
-E is stored as one action per state, ``way`` [S]. Ways home are found on the graph in which edges of
-E are free. If an edge of the held way has become doubtful (bad news), another way replaces it if
-that costs nothing or the budget allows it.
+E is stored as one action per state, ``way`` [S]. The *held way home* is the path that these actions
+give from the current state. Other ways home are found on the graph in which edges of E are free. If
+an edge of the held way has become doubtful (bad news), another way replaces it if that costs
+nothing or the budget allows it.
 
-Where the belief knows how likely edges work *together* (`beliefs.joint`), Y itself is known. Then a
-step from E to E' costs Pr(E works) − Pr(E' works), given the observations: E[Y after the step] is
-the second of them. Doubtful edges that are not on the held way are dropped first, at no cost.
+If the belief knows how likely edges work *together* (`beliefs.joint`), Y itself is known. Then a
+step from E to E' costs Pr(E works) − Pr(E' works), given the observations, since Pr(E' works) is
+the expectation of Y after the step. Doubtful edges that are not on the held way are dropped first,
+at no cost.
 
 Limits. A way home may be limited in steps or in other amounts that attempts use, such as metres or
-energy; some limits are for the return alone, others for the whole run, so that a way home has what
-the run has not used yet. Then only the first attempt of an edge counts: Y = E[Π P over E |
-observations], an edge adds 1 − E[P], and a way uses what its edges use. The same proof holds for
-this Y, also if moves fail at random within a world: before each step it is checked that the held
-way is within the limits whether the attempt works or fails. Where the attempt is the first edge of
-the held way itself, a failure has been paid for and is not checked. The way of least risk is
-preferred; where it exceeds a limit, the one that uses least is taken.
+energy. Some limits are for the return alone. Others are for the whole run, and a way home may use
+what the run has not used yet. Then only the first attempt of an edge counts: Y = E[Π P over E |
+observations], an edge adds 1 − E[P], and a way uses the sum over its edges. The same proof holds
+for this Y, also if moves fail at random within a world. Before each step it is checked that the
+held way is within the limits, whether the attempt works or fails. If the attempt is the first edge
+of the held way itself, its failure has been paid for and is not checked. The way of least risk is
+preferred; if it exceeds a limit, the way that uses least is taken.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ from homeward.shared import Shared
 Edges: TypeAlias = tuple[IntArray, IntArray]
 """States [n] and actions [n]."""
 
-BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ: an allowance for rounding
+BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
 REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
 MAX_TRUSTED_SHARE = 0.1  # share of the budget up to which a paid edge's risk is free
 
@@ -62,52 +64,52 @@ class Ways(NamedTuple):
 
     graph: Graph  # the graph, with the risks that count
     homes: IntArray  # [n] home states
-    added: FloatArray  # risk [S] that the way would add; infinite where there is none
-    choice: IntArray  # its first action [S]; −1 at home and where there is no way
-    need: FloatArray  # what it uses of each limited amount [K, S]
+    added: FloatArray  # [S] risk that the way home would add; infinite without a way
+    choice: IntArray  # [S] first action of the way home; −1 at home and without a way
+    need: FloatArray  # [K, S] how much of each limited amount the way home uses
 
     @property
     def value(self) -> FloatArray:
-        """Lower bound [S] on the probability of coming home."""
+        """Lower bound [S] on the probability of coming home by these ways."""
         total = total_risks(self.graph, self.choice, self.homes, np.arange(len(self.choice)))
         return np.clip(1.0 - total, 0.0, 1.0)
 
     def kept_to(self, left: FloatArray) -> Ways:
-        """Return the ways with an infinite risk where they use more than is `left` [K]."""
+        """Return the ways; those that use more than `left` [K] get an infinite added risk."""
         fits = (self.need <= _allowed(left)[:, None]).all(axis=0)
         return self._replace(added=np.where(fits, self.added, np.inf))
 
 
 class Survey(NamedTuple):
-    """The ways home from everywhere, as a ledger sees them; they change with the next survey."""
+    """The ways home from all states for one ledger; the next survey overwrites their arrays."""
 
-    account: Account  # what is held, after bad news has been dealt with
+    account: Account  # the edges that the run relies on, with a new way home after bad news
     left: float  # probability that may still be spent
     lost: bool  # whether there is surely no way home left
     graph: Graph  # the graph, with the risks that count for this ledger
-    relied: IntArray  # [n] states with an edge that is relied on, ascending
-    free: IntArray  # edges [S] that can be used at no charge
+    relied: IntArray  # [n] states with an edge that the run relies on, ascending
+    free: IntArray  # [S] actions whose edges can be used at no charge; −1 for none
     safest: Ways  # the ways that add the least risk, within the limits
-    shortest: Ways | None = None  # the ways that use least, where a limit may need them
-    search: Search | None = None  # with which the ways are kept; None if they are limited
+    shortest: Ways | None = None  # the ways that use least; None if all safest ways fit the limits
+    search: Search | None = None  # input of the search; None if ways are limited
 
     @property
     def added(self) -> FloatArray:
-        """Risk [S] that the better way would add; infinite in a state without a way."""
+        """Risk [S] that the better of both ways would add; infinite without a way."""
         if self.shortest is None:
             return self.safest.added
         return np.minimum(self.safest.added, self.shortest.added)
 
     @property
     def need(self) -> FloatArray:
-        """What the better way uses of each limited amount [K, S]."""
+        """How much of each limited amount [K, S] the better of both ways uses."""
         if self.shortest is None:
             return self.safest.need
         safer = self.safest.added <= self.shortest.added
         return np.where(safer, self.safest.need, self.shortest.need)
 
     def ways_from(self, state: int) -> Ways:
-        """Return the ways of the policy that is better in `state`."""
+        """Return the safest or the shortest ways: those that add less risk in `state`."""
         other = self.shortest
         if other is None or self.safest.added[state] <= other.added[state]:
             return self.safest
@@ -122,17 +124,17 @@ class Ledger:
     homes: IntArray  # home states [n]; any of them will do
     delta: float  # safety level δ
     within: int | None = None  # steps that a way home may take; None for any number
-    limits: Limits | None = None  # amounts that the whole run may use, the way home included
+    limits: Limits | None = None  # limits of the whole run, the way home included
 
     @property
     def is_limited(self) -> bool:
-        """Whether first attempts alone count, since a way home has a limit."""
+        """Whether a way home has a limit; then only the first attempt of an edge counts."""
         return self.within is not None or self.limits is not None
 
     def reach(self, shape: tuple[int, ...], account: Account) -> Reach:
-        """Return what attempts use, for a graph of `shape` (S, A), and what is left of it.
+        """Return what attempts use of each limited amount, and what `account` has left of it.
 
-        Amounts of the whole run come first, then the steps of the return.
+        `shape` is (S, A). Amounts of the whole run come first, then the steps of the return.
         """
         if self.limits is None:
             one = frozen(np.ones((1, *shape)))
@@ -143,7 +145,7 @@ class Ledger:
         return NO_REACH._replace(use=self.limits.use, lost=self.limits.lost, left=frozen(left))
 
     def attempted(self, account: Account, state: int, action: int, worked: bool) -> Account:
-        """Return the account with what an attempt used."""
+        """Return the account after an attempt, with what the attempt used."""
         if self.limits is None:
             return account
         each = (self.limits.use if worked else self.limits.lost)[: self.limits.count]
@@ -151,7 +153,7 @@ class Ledger:
         return replace(account, used=tuple(before + more for before, more in used))
 
     def outward(self, survey: Survey) -> Reach:
-        """Return the limits of the whole run, for a search outward; empty without limits."""
+        """Return the limits of the whole run, for a search away from home; empty if none."""
         if self.limits is None:
             return NO_REACH
         reach, n = survey.graph.reach, self.limits.count
@@ -162,7 +164,7 @@ class Ledger:
     def keeps(self, survey: Survey, account: Account, state: int, action: int) -> bool:
         """Return whether the way home of `account` is within the limits after an action.
 
-        Both outcomes of the action are checked, except a failure that has been paid for.
+        Both outcomes are checked, but not the failure of the first edge of the held way home.
         """
         graph, there = survey.graph, int(survey.graph.dest[state, action])
         if not self.is_limited or survey.lost:
@@ -184,8 +186,8 @@ class Ledger:
     ) -> Account:
         """Return the account of an explorer that was moved from `state` to `there`.
 
-        A way home from there is charged as if it were added now. If no way home exists within what
-        is left of the limits after `used`, the whole budget is spent.
+        The account pays for a way home from `there`. `used` is what the move used of each amount
+        that the run is limited to. If no way home is within the limits, all is spent.
         """
         account = self.pay(survey, state, -1, belief, there=there)
         if self.limits is not None:
@@ -204,7 +206,7 @@ class Ledger:
         return 1.0 - self.delta + BUDGET_TOLERANCE
 
     def open(self, graph: Graph, state: int, belief: Any = None) -> Account:
-        """Return the first account of a run that starts in `state`: it pays for a way home."""
+        """Return the first account of a run that starts in `state`; it pays for a way home."""
         used = (0.0,) * (0 if self.limits is None else self.limits.count)
         nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
         if self.is_limited:
@@ -227,13 +229,13 @@ class Ledger:
         number: int = 0,
         risks: Shared | None = None,
     ) -> Survey:
-        """Find the ways home; if the held one has become doubtful, look for a better one.
+        """Return the ways home; if the held one has become doubtful, look for a better one.
 
-        Ways that cost more than the budget are left out, unless `whole`; ways that cost more than
+        Ways that cost more than the budget are left out, unless `whole`. Ways that cost more than
         the fraction `share` of the remaining budget may have to wait. A `belief` that knows how
         likely edges work together makes charges smaller. The ways are written to budget `number` of
-        `kept`. Without limits, they are brought up to date from the version `risks` of the graph's
-        risks.
+        `kept`. If they have no limits, they are repaired where the version `risks` of the graph's
+        risks changed.
         """
         kept = KeptWays(1, len(graph.dest)) if kept is None else kept
         lost = False
@@ -265,10 +267,10 @@ class Ledger:
     def _limited(
         self, graph: Graph, account: Account, trusted: float, state: int, most: float
     ) -> tuple[Survey, float, float]:
-        """Return the ways home within the limits, and what `relied_on` returns of the held way.
+        """Return the ways home within the limits, and the two risks of `hold_way`.
 
-        Ways that add more than `most` are left out; edges with a risk of at most `trusted` are
-        free.
+        Ways that add more than `most` are left out. Edges of the account with a risk of at most
+        `trusted` are free.
         """
         given = graph, account.way, trusted, self.homes, state, most
         free, risk, worst, added, _, _, choice, need = ways_home(*given, False)
@@ -290,9 +292,9 @@ class Ledger:
         *,
         there: int | None = None,
     ) -> Account:
-        """Return the account after an action: the way home from its destination may add edges.
+        """Return the account after an action, with the way home from its destination.
 
-        If the explorer was moved to `there`, the action does not count.
+        If `there` is given, the explorer was moved there, and the action does not count.
         """
         account = survey.account
         there = int(survey.graph.dest[state, action]) if there is None else there
@@ -307,7 +309,7 @@ class Ledger:
         return account.after(*more, min(1.0, account.spent + cost))
 
     def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
-        """Return the survey's lower bounds [S] on coming home, sharper in `state`."""
+        """Return lower bounds [S] on coming home; the bound in `state` is the sharpest known."""
         nothing, ways = np.full_like(survey.free, -1), survey.ways_from(state)
         given = frozen(nothing), nothing, ways.choice, self.homes, state
         edges, risk = with_way(survey.graph, *given)
@@ -320,23 +322,26 @@ class Ledger:
     def bounds(
         self, belief: Any, graph: Graph, *ways: Edges
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return bounds (low, high) on Pr(all edges of each way work); 0 and 1 if unknown."""
-        found = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
-        if found is None:
+        """Return lower and upper bounds on Pr(all edges of a way work), one for each way.
+
+        They are 0 and 1 if the belief does not know how likely edges work together.
+        """
+        together = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
+        if together is None:
             return (0.0,) * len(ways), (1.0,) * len(ways)
-        return tuple(found.low.tolist()), tuple(found.high.tolist())
+        return tuple(together.low.tolist()), tuple(together.high.tolist())
 
     def _is_sure(self, belief: Any) -> bool:
-        """Return whether an edge with a positive success probability always works in time."""
+        """Return whether an edge that works at all always works within the limits."""
         return not self.is_limited or getattr(belief, "moves_work_or_never", False)
 
     def _sharper(
         self, survey: Survey, state: int, choice: IntArray, belief: Any, more: Edges, cost: float
     ) -> tuple[Edges, float]:
-        """Return the changed edges and the cost of adding `choice` [S] from `state`.
+        """Return the changed edges and the cost of adding the way home by `choice` [S].
 
-        Both are returned as given, unless the joint probability of the edges gives a smaller cost.
-        Then edges that are not free are dropped.
+        `more` and `cost` are those edges and their sum of risks. They are returned unless the joint
+        probability of the edges gives a smaller cost. Then edges that are not free are dropped.
         """
         if not self._is_sure(belief) or (belief is None and cost <= 1.0):
             return more, cost
@@ -354,12 +359,13 @@ class Ledger:
     def _after_bad_news(
         self, survey: Survey, state: int, held: float, worst: float, belief: Any
     ) -> tuple[Account, bool]:
-        """Return the account with another way home if that is better, and whether no way is left.
+        """Return the account with another way home if it is better, and whether no way is left.
 
-        Two charges are valid. Keeping the held edges and adding the new way's costs the sum of the
-        added risks. Relying on the new way alone costs the difference of the bounds: the new way
-        works with probability ≥ 1 − risk, the old one with probability ≤ 1 − `worst`. A risk of 1
-        or more does not prove that a way is lost; an edge that surely never works does.
+        `held` is the sum of the risks of the held way, `worst` the largest lower bound on one of
+        them. Two charges are valid. Keeping the held edges and adding the new way costs the sum of
+        the added risks. Relying on the new way alone costs the difference of the bounds: the new
+        way works with probability ≥ 1 − risk, the old one with probability ≤ 1 − `worst`. A risk of
+        1 or more does not prove that a way is lost; an edge that surely never works does.
         """
         account, free, relied = survey.account, survey.free, survey.relied
         new, choice, risk = self._new_way(survey.graph, state, 1.0 if worst >= 1.0 else held)
@@ -383,8 +389,8 @@ class Ledger:
     def _new_way(self, graph: Graph, state: int, most: float) -> tuple[IntArray, IntArray, float]:
         """Return the states [n] of the best way home, the best action [S] of each, and its risk.
 
-        The run does not yet rely on any edge. The risk is infinite if it exceeds `most`, or if no
-        way home is within the limits.
+        No edge is free. The risk is infinite if it exceeds `most`, or if no way home is within the
+        limits.
         """
         nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
         account, most = Account(frozen(nothing)), min(most, 1.0)
@@ -403,13 +409,13 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Amounts that a way home may use, as arrays for a graph; see `Ledger.reach`."""
+    """The amounts that a run, or a way home, may use; see `Ledger.reach`."""
 
-    use: FloatArray  # [K, S, A] that an attempt uses if it works
-    lost: FloatArray  # [K, S, A] that it uses if it fails
-    amount: FloatArray  # [K] that may be used
-    count: int  # how many of them, the first ones, are limits of the whole run
-    pace: FloatArray  # [S, A] cost of an attempt by the share of the run's limits that it uses
+    use: FloatArray  # [K, S, A] amount that an attempt uses if it works
+    lost: FloatArray  # [K, S, A] amount that an attempt uses if it fails
+    amount: FloatArray  # [K] amount that may be used
+    count: int  # the first `count` amounts are limits of the whole run
+    pace: FloatArray  # [S, A] use of an attempt over the mean use of one, see `Reach`
 
 
 def _sets(graph: Graph, ways: Sequence[Edges]) -> MoveSets:
@@ -426,12 +432,12 @@ def _sets(graph: Graph, ways: Sequence[Edges]) -> MoveSets:
 
 
 def _changed(edges: IntArray, choice: IntArray, dropped: IntArray) -> Edges:
-    """Return the changes that add the edges `choice` [S] of states `edges` and drop `dropped`."""
+    """Return changes: the actions `choice` [S] in the states `edges`, and −1 in `dropped`."""
     return np.append(edges, dropped), np.append(choice[edges], np.full(len(dropped), -1, np.int32))
 
 
 def first_attempts(graph: Graph, reach: Reach) -> Graph:
-    """Return the graph on which only first attempts count, with the limits of ways home."""
+    """Return the graph with the risk that the first attempt of an edge fails, and with `reach`."""
     moves = graph.dest != np.arange(len(graph.dest))[:, None]
     failed = np.where(moves, 1.0 - graph.success, 0.0)
     success = np.where(graph.success < MIN_SUCCESS, 0.0, 1.0)
@@ -439,5 +445,5 @@ def first_attempts(graph: Graph, reach: Reach) -> Graph:
 
 
 def _allowed(left: FloatArray) -> FloatArray:
-    """Return what may be used of what is left [K], with an allowance for rounding."""
+    """Return the amounts [K] that may be used: `left` plus an allowance for rounding."""
     return left + REACH_TOLERANCE * np.maximum(1.0, np.abs(left))

@@ -1,8 +1,9 @@
-"""Choice of the model of a belief: move-or-stay where possible, else general transitions.
+"""Choice between two forms of a `FiniteBelief`: move-or-stay models, or general transitions.
 
-A `FiniteBelief` over `SparseMDP` whose actions move to one destination or stay has the tighter
-bounds of `Moves` (``docs/theory.md``, the moves correction). A single plan always uses them. A run
-keeps the general form where it can: its ways home adapt to what is observed, which is worth more.
+If each action moves to one destination or stays, a belief over `SparseMDP` has an equal form over
+`Moves`, with tighter bounds (``docs/theory.md``, the moves correction). A single plan uses that
+form. A run keeps the general form if it can: then its ways home adapt to the observations, which
+gains more than tighter bounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The paper's Algorithm 1: solve one constrained MDP per step and take its safest action.
 
 Each plan guarantees δ on its own, from the state where it is made. The run as a whole has no
-guarantee and may oscillate for ever (``docs/theory.md``, section 6). Reproductions use it.
+guarantee and may go back and forth for ever (``docs/theory.md``, section 6). The reproductions of
+the paper use it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from homeward.planning.planner import Planner
     from homeward.worlds import World
 
-FRUITLESS = 100  # infeasible plans in a row that an explorer follows although they lead nowhere new
+FRUITLESS = 100  # infeasible plans in a row, without news or a new state, until a run ends
 CHANCE_TOLERANCE = 1e-12  # largest difference of two probabilities that counts as rounding
 
 
 class PaperExplorer(Loop):
-    """Follows the paper's Algorithm 1 through a world, learning as it goes.
+    """Explores a world by the paper's Algorithm 1.
 
     If no policy meets the level, it follows the safest one, and the plan's status is infeasible. It
     ends after `FRUITLESS` such steps without progress. With `strict` it raises `InfeasibleError`
@@ -41,8 +42,8 @@ class PaperExplorer(Loop):
     ) -> None:
         super().__init__(planner, belief, world, strict=strict)
         self._fruitless = 0  # infeasible plans in a row without progress
-        self._met: frozenset[int] = frozenset()  # states in which they were made
-        self._learned: FloatArray | None = None  # probabilities of the mean model at that time
+        self._met: frozenset[int] = frozenset()  # states in which such plans were made
+        self._learned: FloatArray | None = None  # probabilities of the mean model at the first one
         self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
 
     def step(self) -> Step | None:
@@ -58,7 +59,7 @@ class PaperExplorer(Loop):
         return Step(self.steps, plan, observation, self.here, seconds=seconds)
 
     def _wanted(self) -> Plan | None:
-        """Return the next plan; set `end` if there is nothing worth doing."""
+        """Return the next plan; if the run ends, set `end` and return None."""
         state = self.here
         for criterion in self._sets if self.steps else ():  # the planner refuses such a start
             model = self.belief.mean()
@@ -76,18 +77,18 @@ class PaperExplorer(Loop):
             over = plan.waits or self._fruitless > FRUITLESS
             self.end = End.INFEASIBLE if over else None
         elif plan.worthless or plan.waits:
-            gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
+            is_mixed = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
             self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
-            if gamble and not plan.worthless:
+            if is_mixed and not plan.worthless:
                 self.end = End.ONLY_BY_CHANCE
-        kept = all(c.kept_by_correction for c in plan.criteria)  # as in the choice of the plan
+        kept = all(c.kept_by_correction for c in plan.criteria)  # the plan was chosen by these
         if self.strict and not kept and self.end in (None, End.INFEASIBLE):
             self.end = End.INFEASIBLE
             raise InfeasibleError(_refusal(plan))
         return plan if self.end is None else None
 
     def count_fruitless(self, infeasible: bool) -> None:
-        """Count consecutive infeasible plans in states that already had one since the last news."""
+        """Count the infeasible plans in a row in states that had one since the last news."""
         state = self.here
         if not infeasible:
             self._fruitless, self._met, self._learned = 0, frozenset(), None
@@ -102,9 +103,9 @@ class PaperExplorer(Loop):
 
 
 def _refusal(plan: Plan) -> str:
-    """Return text: the levels that an action misses, and those that conflict."""
+    """Return the message of an infeasible plan: the levels that no action meets."""
     kept = ", ".join(
-        f"{c.name} at {c.level:g} (the chosen one has {c.kept_corrected:.4f})"
+        f"{c.name} at {c.level:g} (the safest action has {c.kept_corrected:.4f})"
         for c in plan.criteria
     )
     said = f"no action in {plan.state_name(plan.state)} meets {kept}"

@@ -1,16 +1,16 @@
 """Tighter bounds on a plan's policies in worlds in which each move always works or never does.
 
 An outbound policy then follows one path s₀, s₁, … up to the first move that fails, and stays there;
-so does a return policy. Let A_k be that the first k moves work and the way home from s_k too, and
-B_k that the next move out works as well. A recall comes before each step with probability 1 − γ, so
-the explorer is home afterwards with probability
+so does a return policy. Let A_k be the event that the first k moves and the way home from s_k work,
+and B_k the event that the next move out works as well. A recall comes before each step with
+probability 1 − γ, so the explorer comes home with probability
 
     Σ_k  (1 − γ) γᵏ Pr(A_k) + γᵏ⁺¹ (Pr(A_k) − Pr(B_k)).
 
 Each term is at least 0, so the sum may end early. Where the path runs into a cycle, all moves are
-known to work from then on and the rest is a geometric series; an action that leaves a set to stay
-inside ends the sum. For `StayInside` no way home is needed, for `EarnAtLeast` each term is weighted
-by the reward there (``docs/theory.md``, section 14).
+known to work from then on and the rest is a geometric series. An action that leaves a set to stay
+inside ends the sum. `StayInside` needs no way home; for `EarnAtLeast` term k is weighted by the
+reward in s_k (``docs/theory.md``, section 14).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def path_values(
 ) -> tuple[FloatArray, str] | None:
     """Return a lower bound [J] on a criterion's total under each policy [S], and the evaluator.
 
-    None if the belief does not know how likely moves work together, or moves can fail at random.
+    Returns None if the recall is fixed, if moves can fail at random, or if the belief does not know
+    how likely moves work together.
     """
     model, r = belief.mean(), requirement
     works_or_never = getattr(belief, "moves_work_or_never", False)
@@ -99,13 +100,14 @@ def walk_sets(
     state: int,
     discount: float,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, int, FloatArray]:
-    """Return the sets of moves behind the terms of the sum: A₀, B₀, A₁, B₁, …, then single sets.
+    """Return the sets of moves of the events A₀, B₀, A₁, B₁, …, then single sets.
 
-    The single sets belong to the states of a final cycle, or to the last state of the path. Sets
-    are as in `MoveSets`, without moves that always work. Also returns the state [N] of each set (−1
-    if it has no way home), the number of pairs, and the weights of the single sets. A way home
-    takes at most `limit` moves by the return policies `layers` [L, S], each from `since` [L] steps
-    left on. No way home is needed if `limit` is negative.
+    A single set is the event A_k of a state of a final cycle, or of the last state of the path.
+    Sets are as in `MoveSets`, without moves that always work. Also returns the state s_k [N] of
+    each set (−1 if it has no way home), the number of pairs A_k, B_k, and the weights of the single
+    sets in the sum. A way home takes at most `limit` moves. With n steps left it follows the last
+    return policy of `layers` [L, S] whose `since` [L] is at most n. No way home is needed if
+    `limit` is negative.
     """
     states, actions = np.empty(256, np.int64), np.empty(256, np.int64)
     first, places = np.zeros(256, np.int64), np.empty(256, np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,39 +28,39 @@ UNPLANNED = "agent"  # `Plan.method` of an action that an agent chose without a 
 
 
 class Verdict(StrEnum):
-    """Why an action was taken or not; `words.VERDICTS` has the English sentences."""
+    """Why an action was taken or not; `words.VERDICTS` has the sentence for each code."""
 
     CHOSEN = "chosen"
-    LESS_SAFE = "less_safe"  # has weight in the mixture
-    WAITS = "waits"  # has weight in the mixture
+    LESS_SAFE = "less_safe"  # it has weight in the mixture
+    WAITS = "waits"  # it has weight in the mixture
     UNSAFE = "unsafe"
     WORTH_LESS = "worth_less"
-    NOT_CHOSEN = "not_chosen"  # only of the rate explorer, which keeps its proposal
+    NOT_CHOSEN = "not_chosen"  # only in plans of `Explorer`, which keeps its proposal
     NO_SAFER = "no_safer"
-    NOT_TAKEN = "not_taken"  # only of agents without a plan
+    NOT_TAKEN = "not_taken"  # only in plans of agents
     UNAVAILABLE = "unavailable"
 
 
 class Evaluator(StrEnum):
-    """How a bound was evaluated; `words.EVALUATORS` has the English words."""
+    """How a bound was computed; `words.EVALUATORS` has the words for each code."""
 
     EXACT = "exact"  # in every world of a finite belief
-    PATH = "path"  # the probability that all moves along the way work, exactly
-    PAIRS = "pairs"  # the same, bounded by what is known of pairs of moves
+    PATH = "path"  # exact probability that all moves of the path work
+    PAIRS = "pairs"  # bound on that probability, from probabilities of pairs of moves
     CORRECTION = "correction"  # on the mean model, by the plan's correction
     UNION = "union"  # 1 less the sum of the probabilities that a move never works
-    SAMPLED = "sampled"  # estimated in drawn worlds, with an interval: not proven
+    SAMPLED = "sampled"  # estimate in drawn worlds, with a confidence interval; not proven
 
 
 class Evidence(Sequence[ActionEvidence]):
     """The evidence on every action, by action number; computed at its first use."""
 
-    def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
-        self._tell = tell
+    def __init__(self, compute: Callable[[], tuple[ActionEvidence, ...]]) -> None:
+        self._compute = compute
 
     @cached_property
     def _all(self) -> tuple[ActionEvidence, ...]:
-        return self._tell()
+        return self._compute()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -106,11 +105,12 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
     @property
     def kept_by_correction(self) -> bool:
-        """Whether they meet the level by the corrected bound, by which the plan was chosen."""
+        """Whether these policies meet the level by the corrected bound, which chose the plan."""
         return self._keeps(self.kept_corrected)
 
     def _keeps(self, bound: float) -> bool:
-        rounding = ROUNDING * (abs(self.level) + self.unit)  # for a bound that is not a probability
+        """Return whether a bound meets the level up to tolerance and rounding."""
+        rounding = ROUNDING * (abs(self.level) + self.unit)
         return bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
@@ -129,7 +129,7 @@ class Plan(PlanClaims, LazyArrays):
     Attributes
     ----------
     proposal : Proposal, optional
-        What the rate explorer pursues.
+        The proposal that `Explorer` pursues; None in plans of `Planner` and of agents.
     """
 
     criteria: tuple[CriterionEvidence, ...]
@@ -143,7 +143,7 @@ class Plan(PlanClaims, LazyArrays):
 
     @property
     def keeps_all(self) -> bool:
-        """Whether the policies in the mixture that start with the chosen action meet all levels."""
+        """Whether the policies of the mixture that start with the chosen action meet all levels."""
         return all(c.kept for c in self.criteria)
 
     @property
@@ -153,25 +153,26 @@ class Plan(PlanClaims, LazyArrays):
 
     @property
     def multipliers(self) -> tuple[float, ...]:
-        """λ of each criterion: loss of exploration value per unit of its level."""
+        """λ of each criterion: the exploration value that one more unit of its level would cost."""
         return tuple(c.multiplier for c in self.criteria)
 
     @property
     def way_home(self) -> FloatArray:
-        """The lower bound [S] on the probability of returning, for the first return criterion."""
+        """Lower bound [S] on the probability of returning, for the first return criterion."""
         return self._returning.way_home
 
     @property
     def return_policy(self) -> IntArray:
-        """The return policy [S] of the first return criterion."""
+        """Return policy [S] of the first return criterion."""
         return self._returning.return_policy
 
     @property
     def _returning(self) -> CriterionEvidence:
+        """The first return criterion; raises without one."""
         for criterion in self.criteria:
             if criterion.home.size:
                 return criterion
-        what = " that asks for a way home" if self.criteria else ", so it keeps no way home"
+        what = " that requires a return" if self.criteria else ", so it keeps no way home"
         raise InvalidProblemError(f"the plan has no criterion{what}")
 
     def explain(self) -> str:
@@ -224,16 +225,16 @@ class Plan(PlanClaims, LazyArrays):
         if self.method == "earn":
             lines = [f"No information is worth its steps; it earns {proposal.rate:.4g} per step."]
         for c in self.criteria:
-            said = "no action that leaves it"
+            text = "no action that leaves it"
             if c.kind == "return":
                 kept = f"at least {floored(c.bound)} for the whole run (required {c.level:g})"
                 proof = EVALUATORS[c.evaluator].format(correction=self.correction)
-                said = f"{kept}, {floored(c.way_home[self.state])} from here ({proof})"
-            lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
+                text = f"{kept}, {floored(c.way_home[self.state])} from here ({proof})"
+            lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {text}.")
         return lines
 
     def _closest(self) -> str:
-        """Return the clause that says what an infeasible plan does instead."""
+        """Return the end of the sentence on an infeasible plan: how safe the plan is."""
         if self.keeps_all:
             return (
                 f" by the {self.correction} correction, but this plan does by the evaluation below."
@@ -242,10 +243,10 @@ class Plan(PlanClaims, LazyArrays):
 
     def _conflict(self) -> str:
         """Return text that names the criteria which can't be met together."""
-        asked = [self.criteria[k] for k in self.conflict]
-        if len(self.criteria) < 2 or not asked:
+        if len(self.criteria) < 2 or not self.conflict:
             return "the safety level"
-        *others, last = (f"“{c.name}” at {c.level:g}" for c in asked)
+        conflicting = (self.criteria[k] for k in self.conflict)
+        *others, last = (f"“{c.name}” at {c.level:g}" for c in conflicting)
         if not others:
             return f"{last}, even alone"
         return f"{', '.join(others)} and {last} together, but any fewer can be met"
@@ -261,18 +262,18 @@ class Plan(PlanClaims, LazyArrays):
         if 0 < c.multiplier < np.inf:
             more, cost = ("unit", 1.0) if c.kind in ("earn", "own") else ("percent", 0.01)
             price = f"; one more {more} would cost {c.multiplier * cost:.3g}"
+        when, preposition = "Until the recall", "For" if c.kind == "stay" else "In"
+        if c.kind == "return":
+            when, preposition = "If recalled at any time", "If recalled after"
+        if self.steps is not None:
+            when = f"{preposition} {self.steps} steps"
+        bound = f"at least {_number(c, c.bound)}"
+        text = f"{c.name} with probability {bound}"
         if c.kind == "earn":
-            when = "Until the recall" if self.steps is None else f"In {self.steps} steps"
-            said = f"{when}: earn at least {_number(c, c.bound)} in expectation"
+            text = f"earn {bound} in expectation"
         elif c.kind == "own":
-            when = "Until the recall" if self.steps is None else f"In {self.steps} steps"
-            said = f"{when}: {c.name}, at least {_number(c, c.bound)}"
-        else:
-            when = "If recalled at any time" if c.kind == "return" else "Until the recall"
-            if self.steps is not None:
-                when = f"{'If recalled after' if c.kind == 'return' else 'For'} {self.steps} steps"
-            said = f"{when}: {c.name} with probability at least {_number(c, c.bound)}"
-        return f"{said} (required {c.level:g}); {proof}{price}."
+            text = f"{c.name}, {bound}"
+        return f"{when}: {text} (required {c.level:g}); {proof}{price}."
 
     def _rows(self) -> list[list[str]]:
         """Return the evidence on the actions as rows of text, column titles first."""
@@ -305,14 +306,8 @@ class Plan(PlanClaims, LazyArrays):
         return card(decision, sentences, self._rows(), chosen)
 
 
-for _class, _base in ((CriterionEvidence, CriterionClaims), (Plan, PlanClaims)):
-    # so that help() and the reference show the shapes of what they inherit
-    _inherited = inspect.cleandoc(_base.__doc__ or "").partition("----------\n")[2]
-    _class.__doc__ = f"{inspect.cleandoc(_class.__doc__ or '')}\n{_inherited}\n"
-
-
 def floored(value: float) -> str:
-    """Return a lower bound with six decimals, rounded down; 1e-9 is added first."""
+    """Return a lower bound as text with six decimals, rounded down after 1e-9 is added."""
     return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
 
 

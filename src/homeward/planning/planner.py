@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from homeward.bonuses import Bonus
 
 Method = Literal["columns", "lp"]
-MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step: below that rounding would decide
+MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step; below, rounding errors dominate
 MAX_LP_ENTRIES = 200_000  # state-actions up to which an LP is tried if columns fail
 MAX_REWARD = 1e100  # largest absolute reward or bonus: sums of larger ones overflow
 
 
 @dataclass(frozen=True)
 class Planner:
-    """A bonus and criteria, from which it plans in any belief and state.
+    """Plans one decision at a time, with a bonus and criteria, in any belief and state.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ class Planner:
         ``"columns"`` is column generation, exact and fast; ``"lp"`` is the paper's occupancy LP.
         If one does not converge, the other is tried; `Plan.method` is the one that was used.
     recall
-        When exploration is called off: None for any step, with probability 1 − γ each; `AtStep(n)`
-        or n for exactly n steps from now, without discount. Then policies depend on the step,
-        [n, S], and the exploration always has the general correction.
+        When exploration is called off: None for a recall at each step with probability 1 − γ;
+        `AtStep(n)` or n for a recall after exactly n steps, without discount. Then policies depend
+        on the step, [n, S], and outbound policies have the general correction.
     sampled
-        Estimate in worlds drawn from the belief what can't be proven of a run (`Sampled`); only
-        `Explorer` can, on general models. None never does.
+        Settings of certificates by sampling, for an `Explorer` on a general model: the risk of a
+        run is estimated in drawn worlds where it can't be proven. None for proven bounds only.
     """
 
     bonus: Bonus
@@ -132,13 +132,13 @@ class Planner:
         Parameters
         ----------
         belief : Belief
-            What is known of the world.
+            The current belief.
         state : int or str
             The current state: its number or its name.
         start : int or str, optional
             The run's first state; by default `state`.
         previous : Plan, optional
-            A plan that warm-starts this one; that helps if the belief has hardly changed.
+            Plan of the last step, as a warm start: planning is faster if little has changed.
         """
         belief = belief_of_plan(belief)
         model, steps, error = belief.mean(), self._steps, InvalidProblemError
@@ -222,7 +222,7 @@ class Planner:
         """Return the situation of the criteria: the state, the mean model and its corrections."""
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
-            # Policies depend on the step: the moves correction is valid for the way home only.
+            # Outbound policies depend on the step, so the moves correction is not valid for them.
             corrections = replace(corrections, exploring=belief.correction())
         limits = belief.reward_limits if isinstance(belief, RewardLimits) else None
         given = corrections, self.discount, state, start, belief.correction, limits, self._steps
@@ -231,18 +231,21 @@ class Planner:
     def _require(
         self, belief: Belief, model: Model, state: int, start: int, rewards: FloatArray
     ) -> tuple[Correction, list[Requirement]]:
-        """Return the correction and each requirement; write their `rewards` [K, S, A]."""
+        """Return the correction and the requirements, whose rewards are written to `rewards`.
+
+        `rewards` is [K, S, A], with K criteria.
+        """
         situation, requirements = self.situation(belief, model, state, start), []
         for reward, criterion in zip(rewards, self.criteria, strict=True):
-            asked = criterion.require(situation, reward)
-            if asked.reward is not reward:
-                reward[:] = asked.reward
-                asked = replace(asked, reward=reward)
-            requirements.append(asked)
+            requirement = criterion.require(situation, reward)
+            if requirement.reward is not reward:
+                reward[:] = requirement.reward
+                requirement = replace(requirement, reward=reward)
+            requirements.append(requirement)
         return situation.corrections.kind, requirements
 
     def _bonus(self, belief: Belief, shape: tuple[int, ...]) -> FloatArray:
-        """Return the checked bonus [S, A]."""
+        """Return the bonus [S, A]; raise if it is not finite or too large."""
         error = InvalidProblemError
         bonus = numbers(self.bonus(belief), "the bonus", shape, error, packed=False)
         if not (bonus.min() >= -MAX_REWARD and bonus.max() <= MAX_REWARD):
@@ -256,9 +259,10 @@ class Planner:
     def _collected_once(
         self, belief: Belief, state: int, requirements: Sequence[Requirement]
     ) -> FloatArray:
-        """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
+        """Return the reward [K, A] of each criterion for one attempt of an action in `state`.
 
-        The moves correction assumes repetition until success; a single step needs the general one.
+        The moves correction assumes that a move is repeated until it works. A single attempt needs
+        the general correction.
         """
         sigma = belief.correction()[state]
         worths = [
@@ -317,9 +321,10 @@ def _evidence_of(
     kept_total: float,
     multiplier: float,
 ) -> CriterionEvidence:
-    """Return what a plan proves of a criterion, with allowance for the rounding of its totals.
+    """Return the bounds that a plan proves for a criterion, with its return policy.
 
-    `sharp` is `proof.proven`; None leaves the totals as they are.
+    `total` and `kept_total` are the criterion's totals under the mixture and under its policies
+    that start with the chosen action. `sharp` is `proof.proven`, which may give larger bounds.
     """
     r, rounding, totals = requirement, ROUNDING * span, (total, kept_total)
     corrected, kept_corrected = (lower(r.least, r.unit, float(x) - rounding) for x in totals)
@@ -362,9 +367,9 @@ def check_rewards(model: Model) -> None:
 
 
 def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
-    """Return a policy [..., S] that stays, if it can, instead of trying a move that never works.
+    """Return the policy [..., S] with moves that never work replaced by staying, where possible.
 
-    Both have the same value, so a solver that starts from one does not change to the other.
+    Both policies have the same value, so a solver that starts from one keeps it.
     """
     model = problem.model
     if not isinstance(model, Moves) or policy.shape[-1] != model.states:

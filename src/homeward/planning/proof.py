@@ -1,9 +1,9 @@
-"""What a plan proves of a criterion, by the sharpest evaluator that its belief allows.
+"""The bound that a plan proves for a criterion, by the sharpest evaluator that its belief allows.
 
-A plan is chosen by corrected bounds. Once its policies are known, they can be evaluated more
-sharply: exactly in every world of a `FiniteBelief`, and along their paths where moves are known to
-work or not and the probability that several work together is known (`path_values`). Both are lower
-bounds for the same policies, so the larger of them and the corrected bound is proven.
+A plan is chosen by corrected bounds. Then its policies can be evaluated more sharply: exactly in
+every world of a `FiniteBelief` (`world_values`), or along their paths if each move always or never
+works and the belief knows how likely moves work together (`path_values`). Each result is a lower
+bound for the same policies, so the larger of it and the corrected bound is proven.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from homeward.safety import (
 )
 from homeward.safety.problem import lower
 
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria whose truth is known
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria that can be evaluated
 
 
 def proven(
@@ -42,7 +42,7 @@ def proven(
 ) -> tuple[list[float], Evaluator]:
     """Return the bound of each mixture (weights [J], policies) and the evaluator behind them.
 
-    `bounds` are the corrected ones.
+    `bounds` are the corrected bounds of the mixtures, which are the least that is returned.
     """
     r = requirement
     sharper = isinstance(belief, FiniteBelief) or evaluator_of(belief) is not None

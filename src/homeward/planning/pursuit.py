@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Limit(NamedTuple):
-    """Why a search made no proposal."""
+    """The gain that is left, and why a search made no proposal."""
 
-    left: float  # gain that remains anywhere
-    gain: float = 0.0  # gain of the least risky place that exceeds the budget; 0 if there is none
-    share: float = np.inf  # its risk over the remaining budget, above 1; infinite if there is none
-    rate: float = 0.0  # best gain per step without risk, if below the floor; 0 if there is none
+    left: float  # remaining gain of all states
+    gain: float = 0.0  # gain of the least risky state that exceeds the budget; 0 without one
+    share: float = np.inf  # risk of that state over the remaining budget; infinite without one
+    rate: float = 0.0  # best gain per step without risk, if below the floor; 0 without one
 
 
 def plan_of(
@@ -44,10 +44,11 @@ def plan_of(
 ) -> Plan:
     """Return the plan that pursues a proposal by an `action`.
 
-    `policy` computes the outbound policy [S]. For each budget, `paid` is the account after the
-    action, and `homes` is the bound [S] on coming home with the return policy [S], as arrays or
-    `Deferred`. `facts` computes the mean model and, for each action, the best rate [A] that starts
-    with it, the bounds [K, S] on coming home, and the share [A] of the budget that it would spend.
+    `policy` computes the outbound policy [S]. For each ledger, `paid` has the account after the
+    action, and `homes` the bound [S] on coming home with the return policy [S], as arrays or
+    `Deferred`. `facts` computes the mean model, the best rate [A] of a proposal that starts with
+    each action, the bound [K, S] on coming home for each ledger, and the share [A] of the budget
+    that each action would spend.
     """
     states = model.states
     kept, criteria = zip(task.ledgers, homes, paid, strict=True), []
@@ -115,11 +116,11 @@ def _action_evidence(
     action: int,
     facts: Callable[[], tuple[Model, FloatArray, FloatArray, FloatArray]],
 ) -> tuple[ActionEvidence, ...]:
-    """Return for each action the best rate that starts with it, and the ways home after it."""
+    """Return for each action its rate, the bounds on coming home after it, and its verdict."""
     model, rates, homes, share = facts()
     leaving = model.leaving(state)
     ways = model.ahead(state, homes.reshape(-1, model.states))
-    found = []
+    evidence = []
     for a in range(model.actions):
         kept = iter(ways[:, a].tolist())
         safety = tuple(
@@ -134,5 +135,6 @@ def _action_evidence(
         else:
             verdict = Verdict.NOT_CHOSEN
         weight = float(a == action)
-        found.append(ActionEvidence(a, float(leaving[a]), float(rates[a]), safety, weight, verdict))
-    return tuple(found)
+        numbers = float(leaving[a]), float(rates[a]), safety, weight
+        evidence.append(ActionEvidence(a, *numbers, verdict))
+    return tuple(evidence)

@@ -8,9 +8,9 @@ home, the edges that the run relies on and how much of 1 − δ is spent.
 
 A proposal is *free* if the return paths from its states need at most `MAX_FREE_SHARE` of each
 remaining budget. A larger share costs a toll: the excess times all the remaining gain. A search
-outward finds the highest rate r of gain minus toll. Its state is compared with the paths of a beam
-search nearby, in which no cell counts twice; the largest gain − `BEAM_PRICE`·r·steps wins. The
-explorer pursues a proposal until there is news (the remaining gain fell by more than the floor),
+outward finds the state with the highest rate r of gain minus toll. It is compared with the paths of
+a beam search nearby, in which no cell counts twice; the largest gain − `BEAM_PRICE`·r·steps wins.
+The explorer pursues a proposal until there is news (the remaining gain fell by the floor or more),
 until it is done or unsafe, or until another one is better by `SWITCH_MARGIN`. While nothing is
 learned, the rate of the proposal rises with every step, so a run makes progress
 (``docs/theory.md``, section 13). If no such proposal reaches the floor, the explorer takes the one
@@ -71,9 +71,9 @@ class View(NamedTuple):
     surveys: tuple[Survey, ...]  # the ways home of each ledger
     shares: Shares  # the shares of the remaining budgets that ways home would spend
     whole: Looks  # all looks, whatever their risk
-    total: float  # the remaining gain of these
-    highest: float  # upper bound on the gain of one
-    bonus: FloatArray | None  # [S, A] if learning takes an action, 0 if that is not allowed
+    total: float  # the remaining gain of all looks
+    highest: float  # upper bound on the gain of one look
+    bonus: FloatArray | None  # [S, A] if a look takes an action, with 0 if that is not allowed
 
     @property
     def share(self) -> FloatArray:
@@ -81,10 +81,10 @@ class View(NamedTuple):
         return self.shares.at(np.arange(len(self.graph.dest)))
 
     def looks(self, most: float) -> Looks:
-        """Return the looks.
+        """Return the looks; those that take a too risky action gain 0.
 
-        Where a look takes an action, it gains 0 if the way home from the action's destination
-        needs more than the share `most` of a remaining budget.
+        An action is too risky if the way home from its destination would spend more than the share
+        `most` of a remaining budget.
         """
         if self.bonus is None:
             return self.whole
@@ -96,7 +96,7 @@ class RateSearch:
     """Finds proposals on a move-or-stay graph."""
 
     task: Task
-    looks_ahead: ClassVar[bool] = True  # whether to compare the best place with near paths
+    looks_ahead: ClassVar[bool] = True  # whether to compare the best state with a beam search
     _bounds: FloatArray | None = None  # [S] upper bounds on gains; kept, since gains only shrink
     _scratch: Scratch | None = None
     _kept: KeptWays | None = None
@@ -157,16 +157,16 @@ class RateSearch:
             )
         rate = found.rate
 
-        # A plan may live longer than the arrays of the belief: it finds them again when asked.
+        # A plan may live longer than the arrays of the belief: these functions compute them again.
         def policy() -> IntArray:
             graph = belief.mean()
             if "stay" not in graph.memo:  # an action that stays in every state; 0 if there is none
                 stays = (graph.dest == np.arange(graph.states)[:, None]).all(axis=0)
                 graph.memo["stay"] = int(stays.argmax())
-            told = np.full(graph.states, graph.memo["stay"], np.int32)
-            told[path[:-1]] = actions
-            told[state] = action
-            return told
+            chosen = np.full(graph.states, graph.memo["stay"], np.int32)
+            chosen[path[:-1]] = actions
+            chosen[state] = action
+            return chosen
 
         def home(k: int) -> tuple[Deferred, Deferred]:
             def survey() -> Survey:
@@ -218,8 +218,7 @@ class RateSearch:
         else:
             given = checked_bonus(bonus, belief, model.reward)
             looks, masked = once(given), np.where(graph.allowed, given, 0.0)
-        total, share = looks.total, np.inf
-        highest = looks.highest
+        total, highest, share = looks.total, looks.highest, np.inf
         if not whole:  # beyond this share, the toll exceeds any gain
             share = MAX_FREE_SHARE
             if not looks.make_tour or any(ledger.limits for ledger in task.ledgers):
@@ -239,13 +238,13 @@ class RateSearch:
 
     def best(self, view: View) -> Proposal | None:
         """Return the proposal with the best rate of gain minus toll; None without a proposal."""
-        graph, shares, state, looks = (
-            view.graph,
-            view.shares,
-            view.state,
+        graph, shares, state = view.graph, view.shares, view.state
+        looks, free, along, scratch = (
             view.looks(MAX_FREE_SHARE),
+            MAX_FREE_SHARE,
+            False,
+            self.scratch,
         )
-        free, along, scratch = MAX_FREE_SHARE, False, self.scratch
         if looks.make_tour and not len(graph.reach.left):  # first by moves that surely work
             count, radius, price = TOUR_CANDIDATES, TOUR_RADIUS, TOUR_RETURN_PRICE
             sure = np.where(graph.blocked <= MAX_TOUR_RISK, graph.success, 0.0)
@@ -270,11 +269,10 @@ class RateSearch:
             ahead = self.looks_ahead and looks.logarithmic and rate >= self.task.floor
             if len(path) and ahead:
                 beam = price, max(4, min(BEAM_WIDTH, width)), BEAM_DEPTH
-                near, told, taken, most = look_ahead(
-                    graph, shares, free, state, looks, *beam, scratch
-                )
-                if len(near) > 1 and told - price * taken > gain - price * steps:
-                    path, gain, steps, share, along = near, told, taken, most, True
+                near = look_ahead(graph, shares, free, state, looks, *beam, scratch)
+                near_path, near_gain, near_steps, _ = near
+                if len(near_path) > 1 and near_gain - price * near_steps > gain - price * steps:
+                    (path, gain, steps, share), along = near, True
         return Proposal(tuple(path.tolist()), gain, steps, share, along) if len(path) else None
 
     def homeward(self, view: View) -> Proposal | None:
@@ -290,7 +288,7 @@ class RateSearch:
         return None
 
     def complete(self, view: View) -> None:
-        """Find the ways home that had to wait, whatever they cost."""
+        """Find also the ways home that `view` left out because of their cost."""
         assert self._kept is not None
         for k, survey in enumerate(view.surveys):
             if survey.search is not None:
@@ -298,17 +296,12 @@ class RateSearch:
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
         """Return the proposal with the most gain per risk within the budgets, and the `Limit`."""
-        remaining, scratch = view.total, self.scratch
+        remaining, floor = view.total, self.task.floor
         self.complete(view)
         for looks in (view.looks(1.0), view.looks(np.inf)):
+            where = view.state, looks, looks.extra_steps, self.scratch
             path, gain, steps, risk, over, over_gain = best_per_risk(
-                view.graph,
-                view.shares,
-                self.task.floor,
-                view.state,
-                looks,
-                looks.extra_steps,
-                scratch,
+                view.graph, view.shares, floor, *where
             )
             if not len(path):
                 if over < np.inf:
@@ -317,7 +310,7 @@ class RateSearch:
             if looks.extra_steps:
                 end = view.graph.dest[path[-1], looks.action[path[-1]]]
                 there = float(view.shares.at(np.array([end]))[0])
-                if there > 1.0:  # the place can be afforded, the action there can't
+                if there > 1.0:  # the budgets allow the path, but not the action at its end
                     return None, Limit(remaining, gain, float(there))
                 risk = max(risk, there)
             found = Proposal(tuple(path.tolist()), gain, steps, float(risk))
@@ -338,21 +331,19 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return the best rate [A] of a path that starts with each action; 0 without a path."""
+        """Return for each action the best rate [A] of a path that starts with it; 0 without one."""
         graph, shares, looks = view.graph, view.shares, view.looks(MAX_FREE_SHARE)
         found, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
-        scratch = self.scratch
-        total, highest = looks.total, looks.highest
         for a, share in enumerate(shares.at(ends)):
             p, there = graph.success[view.state, a], int(ends[a])
             if p >= MIN_SUCCESS and there != view.state and share <= 1.0:
                 bounds, extra = np.full(len(looks.amount), np.inf), looks.extra_steps + 1.0 / p
-                outward = total, there, looks, extra, 1.0, bounds, highest, scratch
+                where = looks.total, there, looks, extra, 1.0, bounds, looks.highest, self.scratch
                 reach = graph.reach
                 if len(reach.left):
                     left = frozen(reach.left - reach.use[:, view.state, a])
                     reach = reach._replace(left=left)
                 after = graph._replace(reach=reach)
-                _, gain, steps, _ = search_outward(after, shares, MAX_FREE_SHARE, *outward)
+                _, gain, steps, _ = search_outward(after, shares, MAX_FREE_SHARE, *where)
                 found[a] = gain / steps
         return found

@@ -1,10 +1,10 @@
 """An explorer whose vehicle is outside of the program: decisions and reports may be days apart.
 
 A step is that of `Explorer`: decide, or use the decision that was already made; then learn from the
-answer of the world, which is the report (`Outside`). Three more things can happen to a vehicle. A
-*look* adds observations without a move; it spends no risk. A move of the user's *own choice* is
-charged like a decided one, before its outcome counts. A vehicle that *was moved* is charged for a
-way home from where it is now (``docs/theory.md``, section 17).
+observation, which is reported (`Outside`). Three more things can happen to a vehicle. A *look* adds
+observations without a move; it spends no risk. A move of the user's *own choice* is charged like a
+decided move, before its outcome is learned. If the vehicle *was moved*, the run pays for a way home
+from where the vehicle is now (``docs/theory.md``, section 17).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Outside:
-    """A world outside of the program: it answers an action with what was reported.
+    """A world outside of the program: after an action it returns the reported observation.
 
     The explorer starts in `state`; states in the mask `final` [S], if given, end the process.
     """
@@ -50,11 +50,11 @@ class Outside:
         return self.first
 
     def report(self, state: int, observation: Any) -> None:
-        """Set the answer to the next action: where the vehicle is, and what it observed."""
+        """Set the state and the observation after the next action."""
         self._answer = state, observation
 
     def act(self, action: int) -> Any:
-        """Return the reported observation."""
+        """Return the reported observation; raise if there is none."""
         if self._answer is None:
             raise InvalidInputError(f"the outcome of action {action} was not reported")
         (self.state, observation), self._answer = self._answer, None
@@ -62,47 +62,47 @@ class Outside:
 
 
 class HeldWay(NamedTuple):
-    """The way home from here; where actions have several outcomes, only `policy` leads home."""
+    """The held way home from the present state: a path, or a policy on a general model."""
 
-    name: str  # of the criterion
+    name: str  # name of the return criterion
     homes: tuple[int, ...]
-    states: tuple[int, ...]  # from the present state to a home, both included
-    actions: tuple[int, ...]  # one less than `states`
-    probability: float  # lower bound on the probability that it leads home, given all reports
-    policy: IntArray | None = None  # action [S]; −1 at home and where there is none
+    states: tuple[int, ...]  # states of the path to a home, both ends included
+    actions: tuple[int, ...]  # actions of the path, one less than `states`
+    probability: float  # lower bound on the probability of coming home, given all reports
+    policy: IntArray | None = None  # [S] actions on a general model; −1 at home and for none
 
 
 def held_ways(guide: Guide, belief: Belief, state: int, held: Held) -> list[HeldWay]:
-    """Return the held way home for each return criterion; one that is lost has probability 0."""
-    model, found = belief.mean(), []
+    """Return the held way home for each return criterion; a lost one has probability 0."""
+    model, ways = belief.mean(), []
     for k, (ledger, account) in enumerate(zip(guide.ledgers(belief), held.accounts, strict=True)):
-        told = ledger.name, tuple(int(home) for home in ledger.homes)
+        homes = tuple(int(home) for home in ledger.homes)
         if not isinstance(model, Moves) or guide.relearns:
             assert guide.search is not None
             returns = guide.search.task.returns(belief, model.sparse(), k, account, state)
             value = 0.0 if returns.lost else float(returns.value[state])
-            found.append(HeldWay(*told, (state,), (), value, returns.account.way))
+            ways.append(HeldWay(ledger.name, homes, (state,), (), value, returns.account.way))
             continue
         (survey,), sharp = guide.surveys(belief, state, held, (k,))
         way, states, actions = survey.account.way, [state], list[int]()
-        while states[-1] not in told[1] and way[states[-1]] >= 0 and len(actions) < len(way):
+        while states[-1] not in homes and way[states[-1]] >= 0 and len(actions) < len(way):
             actions.append(int(way[states[-1]]))
             states.append(int(model.dest[states[-1], actions[-1]]))
         chance = 0.0
-        if states[-1] in told[1] and not survey.lost:
+        if states[-1] in homes and not survey.lost:
             edges = np.array(states[:-1], np.int64), np.array(actions, np.int64)
             chance = max(0.0, 1.0 - float(survey.graph.blocked[edges].sum()))
             if chance < 1.0:
                 chance = max(chance, ledger.bounds(sharp, survey.graph, edges)[0][0])
-        found.append(HeldWay(*told, tuple(states), tuple(actions), chance))
-    return found
+        ways.append(HeldWay(ledger.name, homes, tuple(states), tuple(actions), chance))
+    return ways
 
 
 class RemoteExplorer(Explorer):
     """An explorer in a world `Outside`, which learns from reports."""
 
     world: Outside
-    seconds = 0.0  # that the last decision took
+    seconds = 0.0  # time of the last decision
 
     def decide(self) -> Decision:
         """Return the decision in the present state; it is the same until the next report."""
@@ -113,7 +113,7 @@ class RemoteExplorer(Explorer):
         return self.advised
 
     def outcomes(self, action: int) -> IntArray:
-        """Return the states [n] to which an action may lead from the present one."""
+        """Return the states [n] to which an action may lead from the present state."""
         model, state = self.belief.mean(), self.world.state
         if isinstance(model, Moves):
             return np.unique([state, int(model.dest[state, action])])
@@ -128,7 +128,10 @@ class RemoteExplorer(Explorer):
         self.steps += 1
 
     def choose(self, action: int, state: int, observation: Any) -> bool:
-        """Learn from the user's own action; return False, with no change, if levels forbid it."""
+        """Learn from an action of the user's own choice and return True.
+
+        If the levels or limits forbid the action, nothing changes and the result is False.
+        """
         before = self.world.state
         held = self.guide.chosen(self.belief, before, self.held, action)
         if held is None:
@@ -142,9 +145,9 @@ class RemoteExplorer(Explorer):
         return True
 
     def relocate(self, state: int, observation: Any, used: Sequence[float] = ()) -> None:
-        """Learn that the vehicle is in another state, to which no action of the model led it.
+        """Learn that the vehicle was moved to another `state`, not by an action of the model.
 
-        `used` is how much of each limited amount (such as energy) this took.
+        `used` is how much of each limited amount, such as energy, the move used.
         """
         self._learn(observation)
         self.held = self.guide.moved(self.belief, self.world.state, state, self.held, used)
@@ -152,6 +155,7 @@ class RemoteExplorer(Explorer):
         self.steps += 1
 
     def _learn(self, observation: Any) -> None:
+        """Update the belief and the return policies; the next decision is made again."""
         self.belief = self.belief.update(observation)
         if self.guide.relearns:
             self.held = self.guide.after(self.belief, self.held, observation)

@@ -1,9 +1,9 @@
-"""Sampled certificates: what a run risks, estimated in fresh worlds drawn after each choice.
+"""Sampled certificates: the risk of a run, estimated in new worlds drawn after each choice.
 
-Where a correction proves nothing, the ways home can still be evaluated in worlds drawn from the
-belief. A run holds a return policy; let Y = E[W] be the probability that it leads home, given the
-observations. Before an action is taken, it is fixed which policy is held after it. In a world w the
-action lowers the probability of coming home by
+If a correction proves nothing, the ways home can still be evaluated in worlds drawn from the
+belief. A run holds a return policy; let W be the probability that it leads home in a world, and
+Y = E[W] given the observations. Before an action is taken, the policy that is held after it is
+fixed. In a world w the action lowers the probability of coming home by
 
     d(w) = W_held(s) − Σ_t P_w[s, a, t] W_next(t),
 
@@ -15,8 +15,8 @@ difference, and with V = Σ (d − d̂)², d̂ in [0, 1] any guess that does not
 
 `Sampled.margin` is the least of these bounds over a few λ with weights w that sum to 1. So one
 interval covers all steps of a run, with probability 1 − α. The run spends α, the sum of the
-estimates and the margin; its level holds over the worlds and the draws (``docs/theory.md``,
-section 16).
+estimates and the margin. Its level holds over both random worlds and random draws
+(``docs/theory.md``, section 16).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from homeward.beliefs.dirichlet import END
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.planning.adaptive import quick_way
+from homeward.planning.adaptive import common_transitions, quick_way
 from homeward.planning.general_returns import reaches
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account, Tally
@@ -45,17 +45,18 @@ if TYPE_CHECKING:
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 """λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
 
-PLAN_WORLDS = 200  # worlds by which an action is chosen; its cost is estimated in others
+PLAN_WORLDS = 200  # worlds in which an action is chosen; its cost is estimated in other worlds
 CHUNK = 500  # largest number of worlds that are evaluated at once
 ROW_ROUNDING = 1e-12  # a row that lacks no more than this to 1 does not end the process
 LEAST_CHARGE = 1e-13  # a planned charge up to this is rounding
-MIN_LOT, LOT_SHARE = 0.05, 0.95  # least probability of a random step, and its share of what is left
-PLANNING, FRESH, LOT = range(3)  # random numbers: to choose, to estimate, to draw lots
+MIN_LOT = 0.05  # least probability with which lots decide to take an action
+LOT_SHARE = 0.95  # fraction of the remaining budget that such an action spends in expectation
+PLANNING, FRESH, LOT = range(3)  # random streams: to choose, to estimate, to draw lots
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks for certificates by sampling where nothing can be proven.
+    """Settings of certificates by sampling, for runs on general models.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class Sampled:
                 raise error(f"{name} is {count!r}, expected a whole number of {least} or more")
 
     def margin(self, spread: float) -> float:
-        """Return the margin of the sum of all estimates; `spread` is V over all worlds."""
+        """Return the margin of the sum of all estimates; `spread` is V of the module docstring."""
         doubt = math.log(1.0 / (1.0 - self.confidence))
         return (
             min(
@@ -93,14 +94,15 @@ class Sampled:
         )
 
     def spent(self, tally: Tally) -> float:
-        """Return the probability that a run has spent."""
+        """Return the probability that a run has spent: 1 − confidence, estimates and margin."""
         used = (1.0 - self.confidence) + tally.total + self.margin(tally.spread)
         return min(1.0, max(0.0, used))
 
     def after(self, tally: Tally, drops: FloatArray, guess: float, share: float = 1.0) -> Tally:
-        """Return the tally after an action whose `drops` d [n] were estimated in fresh worlds.
+        """Return the tally after an action that lowers the probability of coming home by `drops`.
 
-        `guess` is an estimate from other worlds. The action is taken with probability `share`.
+        `drops` [n] is d in each new world, `guess` an estimate of it from other worlds. The action
+        is taken with probability `share`.
         """
         before = np.cumsum(np.concatenate([[guess * PLAN_WORLDS], drops[:-1]]))
         guesses = np.clip(before / (PLAN_WORLDS + np.arange(len(drops))), 0.0, 1.0)
@@ -133,7 +135,10 @@ class Draws(NamedTuple):
         return found
 
     def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
-        """Return Pr(coming home) [n, S] by a policy, from `wanted` [k] and what they reach."""
+        """Return the probability [n, S] of coming home by a policy [S] in each world.
+
+        It is computed for the states `wanted` [k] and the states that they reach; else it is 0.
+        """
         states = len(policy)
         state, action = np.divmod(self.row, self.actions)
         moving = (policy != GIVE_UP) & ~at_home
@@ -147,7 +152,7 @@ class Draws(NamedTuple):
                 break
             met[onward] = True
         inside = np.flatnonzero(met[:-1] & moving)
-        place = np.full(states + 1, END)  # number of each state among those inside
+        place = np.full(states + 1, END)  # index of each state in `inside`
         place[:-1][at_home] = len(inside)
         place[inside] = np.arange(len(inside))
         used = met[source]
@@ -161,7 +166,10 @@ class Draws(NamedTuple):
     def drops(
         self, held: FloatArray, onward: FloatArray, state: int, which: IntArray
     ) -> FloatArray:
-        """Return d [n]: `held` [n, S] in `state`, less `onward` [n, S] after transitions [k]."""
+        """Return d [n] of an action in `state` with the transitions `which` [k].
+
+        `held` and `onward` [n, S] are the probabilities of coming home before and after the action.
+        """
         ahead = np.where(self.there[which] == END, 0.0, onward[:, self.there[which]])
         drops: FloatArray = held[:, state] - (self.chance(which) * ahead).sum(axis=1)
         return drops
@@ -173,14 +181,15 @@ class Draws(NamedTuple):
 
 @njit(cache=True)
 def come_home(source: IntArray, target: IntArray, chance: FloatArray, states: int) -> FloatArray:
-    """Return the probability [n, S] of coming home in n worlds; target S is home, −1 the end.
+    """Return the probability [n, S] of coming home from each of S `states` in n worlds.
 
-    Transition k leads from `source` [N] to `target` [N] with probability `chance` [n, N]. States
-    are eliminated from the last to the first without subtractions, so that no digits are lost.
+    Transition k leads from `source` [N] to `target` [N] with probability `chance` [n, N]. Target S
+    is home, −1 the end of the process. States are eliminated from the last to the first without
+    subtractions, so that no digits are lost.
     """
     home, end = states, states + 1
     value = np.zeros((len(chance), states))
-    work = np.empty((states, states + 2))  # probability of each target, of those not eliminated
+    work = np.empty((states, states + 2))  # probability of each target that is not eliminated
     for m in range(len(chance)):
         work[:] = 0.0
         for k in range(len(source)):
@@ -195,7 +204,7 @@ def come_home(source: IntArray, target: IntArray, chance: FloatArray, states: in
                 for t in range(s):
                     work[s, t] /= leaving
             else:
-                work[s, end] = 1.0  # no way on
+                work[s, end] = 1.0  # no transition leaves the state
             for r in range(s):
                 into = work[r, s]
                 if into > 0.0:
@@ -212,7 +221,7 @@ def come_home(source: IntArray, target: IntArray, chance: FloatArray, states: in
 
 
 def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
-    """Draw worlds from a belief."""
+    """Return `count` worlds drawn from a belief."""
     if isinstance(belief, DirichletBelief):
         states, actions, outcomes = belief.outcomes.shape
         column = belief.kinds.reshape(-1, 1) * outcomes + np.arange(outcomes)
@@ -221,15 +230,9 @@ def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
         return Draws(actions, row, belief.outcomes.ravel(), column.ravel(), shares)
     worlds = [belief.sample(rng).sparse() for _ in range(count)]
     states, actions = worlds[0].states, worlds[0].actions
-    rows = [world.transitions.tocoo() for world in worlds]
-    keys = [world.row.astype(np.int64) * states + world.col for world in rows]
-    every = np.unique(np.concatenate(keys))
-    row, there = np.divmod(every, states)
-    shares = np.zeros((count, len(every) + states * actions))
-    for share, key, world in zip(shares, keys, rows, strict=True):
-        np.add.at(share, np.searchsorted(every, key), world.data)
-        missing = 1.0 - world.tocsr().sum(axis=1)
-        share[len(every) :] = np.where(missing > ROW_ROUNDING, missing, 0.0)
+    row, there, shares = common_transitions([world.transitions.tocoo() for world in worlds])
+    missing = np.array([1.0 - world.transitions.sum(axis=1) for world in worlds])
+    shares = np.hstack([shares, np.where(missing > ROW_ROUNDING, missing, 0.0)])
     ends = np.arange(states * actions)
     row, there = np.append(row, ends), np.append(there, np.full(len(ends), END))
     return Draws(actions, row, there, np.arange(len(row)), shares)
@@ -237,12 +240,12 @@ def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledReturns:
-    """The ways home by sampling; the attributes are those of `Returns`, as estimates."""
+    """Estimated ways home from `state`; `account` to `lost` are as in `Returns`."""
 
     sampled: Sampled
     belief: Any
     at_home: BoolArray  # [S]
-    home: int  # number of the home, for its own random numbers
+    home: int  # number of the ledger, which selects its random stream
     state: int
     account: Account
     value: FloatArray
@@ -252,21 +255,24 @@ class SampledReturns:
     ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
-        """Return the account after an action of probability `chance`, by a drop in fresh worlds."""
+        """Return the account after an action that is taken with probability `chance`.
+
+        Its cost is estimated in new worlds.
+        """
         held, onward = self.account, self.ways[action]
         tally = held.tally
         if self.lost or tally is None:
             return held
         rng = self.sampled.stream(tally, self.home, FRESH)
-        found = []
+        drops = []
         for count in chunks(self.sampled.worlds):
             draws = draw(self.belief, rng, count)
             which = draws.transitions(state, action)
             to = draws.there[which]
             now = draws.returning(held.way, self.at_home, np.array([state]))
             then = draws.returning(onward, self.at_home, to[to != END])
-            found.append(draws.drops(now, then, state, which))
-        tally = self.sampled.after(tally, np.concatenate(found), self.guesses[action], chance)
+            drops.append(draws.drops(now, then, state, which))
+        tally = self.sampled.after(tally, np.concatenate(drops), self.guesses[action], chance)
         return Account(onward, self.sampled.spent(tally), tally=tally)
 
 
@@ -279,10 +285,10 @@ def sampled_returns(
     account: Account | None,
     state: int,
 ) -> SampledReturns:
-    """Return the ways home of home number `home`; `account` is None before a run.
+    """Return the ways home of ledger number `home`; `account` is None before a run.
 
-    The next way is the best one on the mean model, or the held one if that is better in a few
-    worlds. These worlds are not those in which a charge is estimated.
+    After an action, the run holds the best policy on the mean model, or the policy held before if
+    that is better in `PLAN_WORLDS` worlds. The charge is estimated in other worlds.
     """
     at_home = mask_of(model.states, ledger.homes)
     closed = ~np.isfinite(model.reward)
@@ -322,11 +328,11 @@ def _opened(
     tally = Tally()
     if not at_home[state]:
         rng, here = sampled.stream(tally, home, FRESH), np.array([state])
-        found = [
+        drops = [
             1.0 - draw(belief, rng, count).returning(way, at_home, here)[:, state]
             for count in chunks(sampled.worlds)
         ]
-        tally = sampled.after(tally, np.concatenate(found), 0.0)
+        tally = sampled.after(tally, np.concatenate(drops), 0.0)
     return Account(way, sampled.spent(tally), tally=tally)
 
 

@@ -1,8 +1,9 @@
 """The warm start of the next plan, small enough to be recorded at every step.
 
-The planner's choice among equally good plans depends on the previous plan: its outbound policies,
-its multipliers, and its policy outside of a set are where the searches begin. A resumed run must
-continue exactly as if it had not stopped, so a recorded explorer always plans from `WarmStart`.
+The planner starts its searches from the previous plan: from its outbound policies, its multipliers
+and its policy after the set to stay inside is left. So its choice among equally good plans depends
+on the previous plan. A resumed run must continue exactly as if it had not stopped, so a recorded
+explorer always plans from a `WarmStart`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class WarmStart:
 
     outbound: IntArray  # [J, S] int32; [J, n, S], by step, where the recall is fixed
     multipliers: tuple[float, ...]  # [K] one for each criterion
-    afterwards: IntArray | None = None  # [S] int32 policy once a set is left, if there is one
+    afterwards: IntArray | None = None  # [S] int32 policy after the set to stay inside is left
 
     @classmethod
     def of(cls, plan: Plan | WarmStart) -> WarmStart:
-        """Return the warm start of a plan; a policy after exits is left out if it is [n, S]."""
+        """Return the warm start of a plan; `afterwards` is None if it depends on the step."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
         outside = plan.afterwards
@@ -45,7 +46,7 @@ class WarmStart:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its arrays."""
+        """Number of bytes of the arrays."""
         return self.outbound.nbytes + (0 if self.afterwards is None else self.afterwards.nbytes)
 
     @property
@@ -55,13 +56,13 @@ class WarmStart:
 
     @property
     def criteria(self) -> tuple[float, ...]:
-        """As many entries as the plan had criteria; the planner only reads their number."""
+        """The multipliers, since the planner only reads the number of criteria."""
         return self.multipliers
 
     def encode(self) -> dict[str, Any]:
-        """Return a JSON value: policies packed in the narrowest type, and exact multipliers.
+        """Return a JSON value: compressed policies in the narrowest type, and exact multipliers.
 
-        The policy after exits is packed after the others.
+        `afterwards` is the last of the compressed policies.
         """
         flat = self.outbound.ravel()
         if self.afterwards is not None:
@@ -81,7 +82,7 @@ class WarmStart:
 
     @classmethod
     def decode(cls, value: Any) -> WarmStart:
-        """Read what `encode` returned."""
+        """Return the warm start that `encode` encoded; raise `InvalidFileError` if invalid."""
         try:
             packed = base64.b64decode(value["policies"], validate=True)
             flat = np.frombuffer(zlib.decompress(packed), dtype=np.dtype(value["type"]))
@@ -97,5 +98,5 @@ class WarmStart:
 
 
 def _whole(policies: NDArray[Any]) -> IntArray:
-    """Return policies as contiguous read-only int32."""
+    """Return policies as a contiguous read-only array of int32."""
     return frozen(np.ascontiguousarray(policies, dtype=np.int32))

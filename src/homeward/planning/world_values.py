@@ -17,6 +17,7 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.models import Model, Moves
+from homeward.planning.adaptive import can_reach
 from homeward.safety import Criterion, EarnAtLeast, Requirement
 from homeward.solvers import GIVE_UP
 from homeward.solvers.engines import engine
@@ -33,13 +34,13 @@ MAX_LAYERS = 10_000  # most steps of a limited way home that are followed one by
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """How a plan is followed: what its policies are evaluated for."""
+    """How the policies of a plan are followed: from which state, how long, and after an exit."""
 
     state: int
     discount: float
-    steps: int | None = None  # until recall if that is fixed; else it comes with probability 1 − γ
-    exits: BoolArray | None = None  # [S, A] actions that leave a set to stay inside
-    afterwards: IntArray | None = None  # [S] or [n, S] policy once a set is left
+    steps: int | None = None  # steps until a fixed recall; None: it comes with probability 1 − γ
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave the set to stay inside
+    afterwards: IntArray | None = None  # [S] or [n, S] policy after such an action
 
     @property
     def span(self) -> float:
@@ -56,11 +57,12 @@ def world_values(
 ) -> FloatArray | None:
     """Return the value [J] of each outbound policy [J, S] or [J, n, S] under a criterion.
 
-    It is a probability, or what is earned, rounded down. None if it can't be evaluated.
+    The value is a probability or an expected reward, rounded down. Returns None if a return has
+    more than `MAX_LAYERS` steps.
     """
     if requirement.within is not None and requirement.within > MAX_LAYERS:
         return None
-    found = []
+    totals = []
     for world in belief.worlds:
         usable = np.isfinite(world.reward)
         ends = None if requirement.allowed is None else ~requirement.allowed
@@ -73,16 +75,15 @@ def world_values(
             final = np.zeros(world.states)
         elif followed.steps is None:
             reward += (1.0 - followed.discount) * final[:, None]
-        value = _discounted if followed.steps is None else _stepwise
-        found.append([*value(world, followed, reward, final, ends, policies)])
-    weights, sums = belief.weights, np.array(found).T
+        totals.append([*_totals(world, followed, reward, final, ends, policies)])
+    weights, sums = belief.weights, np.array(totals).T
     mean = np.array([fsum(weights * each) for each in sums]) / fsum(weights)
     size = abs(requirement.least) + requirement.unit
     return mean - ROUNDING * (1.0 + followed.span) * size
 
 
 def way_home(world: Model, requirement: Requirement) -> FloatArray:
-    """Return a lower bound [S], exact but for rounding, on Pr(a return policy works) in a world."""
+    """Return the probability [S], rounded down, that the return policy leads home in a world."""
     at_home = np.zeros(world.states, dtype=bool)
     at_home[requirement.home] = True
     returns, each = requirement.returns, np.arange(world.states)
@@ -106,14 +107,9 @@ def way_home(world: Model, requirement: Requirement) -> FloatArray:
         for _ in range(world.states.bit_length()):
             ahead = ahead[ahead]
         return at_home[ahead].astype(np.float64)
-    rows, reached = world.transitions[each * world.actions + act], at_home
+    rows = world.transitions[each * world.actions + act]
     trying = (returns.policy != GIVE_UP) & ~at_home
-    while True:
-        more = reached | (trying & (rows @ reached.astype(np.float64) > 0.0))
-        if (more == reached).all():
-            break
-        reached = more
-    active = np.flatnonzero(reached & trying).astype(np.int32)
+    active = np.flatnonzero(can_reach(rows > 0.0, at_home, trying) & trying).astype(np.int32)
     value = at_home.astype(np.float64)
     if not active.size:
         return value
@@ -125,7 +121,7 @@ def way_home(world: Model, requirement: Requirement) -> FloatArray:
     return value
 
 
-def _discounted(
+def _totals(
     world: Model,
     followed: Followed,
     reward: FloatArray,
@@ -133,28 +129,23 @@ def _discounted(
     ends: BoolArray | None,
     policies: Sequence[IntArray],
 ) -> Iterator[float]:
-    """Yield the discounted total of a reward [S, A] under each policy [J, S] in one world."""
-    γ, nothing, total = followed.discount, np.zeros(world.states), reward[None].copy()
-    if ends is not None:  # an action outside the set pays its reward and ends the process
-        world = end_at(world, γ, ends, total, nothing, [])
-    if followed.exits is not None and followed.afterwards is not None:
-        left = followed.exits if ends is None else followed.exits & ~ends
-        outside = engine(world, γ, total).evaluate(followed.afterwards)[0]
-        world = end_at(world, γ, left, total, outside, [])
-    solver = engine(world, γ, total)
-    for policy in policies:
-        yield float(solver.evaluate(policy)[0, followed.state])
+    """Yield the total of a `reward` [S, A] in one world under each policy [S] or [n, S].
 
-
-def _stepwise(
-    world: Model,
-    followed: Followed,
-    reward: FloatArray,
-    final: FloatArray,
-    ends: BoolArray | None,
-    policies: Sequence[IntArray],
-) -> Iterator[float]:
-    """Yield the total over a fixed number of steps, under each policy [J, n, S] in one world."""
+    The total is discounted. If the recall is fixed, it is the sum over the n steps and of `final`
+    [S] after the last step. Actions in the mask `ends` [S, A] pay their reward and end the process.
+    """
+    if followed.steps is None:
+        γ, nothing, total = followed.discount, np.zeros(world.states), reward[None].copy()
+        if ends is not None:
+            world = end_at(world, γ, ends, total, nothing, [])
+        if followed.exits is not None and followed.afterwards is not None:
+            left = followed.exits if ends is None else followed.exits & ~ends
+            outside = engine(world, γ, total).evaluate(followed.afterwards)[0]
+            world = end_at(world, γ, left, total, outside, [])
+        solver = engine(world, γ, total)
+        for policy in policies:
+            yield float(solver.evaluate(policy)[0, followed.state])
+        return
     rows, each = world.sparse().transitions, np.arange(world.states)
     on = np.ones(reward.shape) if ends is None else np.where(ends, 0.0, 1.0)
     out = np.zeros(reward.shape, bool) if followed.exits is None else followed.exits
