@@ -68,5 +68,5 @@ def test_a_belief_that_counts_nothing_is_named() -> None:
         def mean(self) -> Moves:
             return corridor([1.0], [1.0])
 
-    with pytest.raises(InvalidBeliefError, match="Plain does not tell which states were visited"):
+    with pytest.raises(InvalidBeliefError, match="Plain has no attribute visited"):
         NearestFrontier().act(Plain(), 0, RNG)

@@ -1,4 +1,4 @@
-"""The interface of an agent, and the loop that lets it act, observe and learn.
+"""The interface of an agent, and the loop of act, observe and update.
 
 An agent promises nothing: its runs have no criteria and no bounds. Random numbers come from the
 seed of the run and the number of the step, so the same seed gives the same run. To resume a run,
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -61,14 +62,14 @@ class RememberingAgent(Protocol):
         """Return all that the agent carries to its next step, as a JSON value."""
 
     def remember(self, memory: Any, /) -> None:
-        """Take back what `memory` returned; called before each step but the first."""
+        """Restore the value that `memory` returned; called before each step but the first."""
 
 
 class AgentLoop(Loop):
-    """The loop of an agent that chooses actions without a plan of ours.
+    """The loop of an agent that chooses its actions itself, without `Planner` or `Explorer`.
 
     The `planner` has the bonus that the page shows, and no criteria. `make` returns a new agent,
-    whose random numbers come from `seed`; `name` names it in messages.
+    whose random numbers come from `seed`; messages call it `name`.
     """
 
     held: Held
@@ -101,10 +102,10 @@ class AgentLoop(Loop):
         answer = self.agent.act(self.belief, state, rng)
         seconds = time.perf_counter() - began
         model = self.belief.mean()
-        if isinstance(answer, str):
-            self.end = self._checked_end(answer, model, state)
+        action = self._checked(answer, model, state)
+        if isinstance(action, End):
+            self.end = action
             return None
-        action = self._checked_action(answer, model, state)
         if self._remembering is not None:
             self.held = Held(remaining=0.0, memory=self._checked_memory(self._remembering.memory()))
         self.plan = unplanned(self.planner, model, state, action)
@@ -114,35 +115,25 @@ class AgentLoop(Loop):
         return Step(self.steps, self.plan, observation, self.here, self.held, seconds)
 
     def _rng(self, step: int) -> np.random.Generator:
+        """Return the random generator of a step; 0 is for `reset`."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(STREAM, step)))
 
-    def _checked_action(self, answer: Any, model: Model, state: int) -> int:
-        """Return the chosen action; raise if it is impossible."""
-        said = self._said(answer, model, state)
+    def _checked(self, answer: Any, model: Model, state: int) -> int | End:
+        """Return the answer of the agent as an action or an end; raise if it is neither."""
+        problem = f"expected an action from 0 to {model.actions - 1}, or an End: {', '.join(End)}"
         is_index = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
-        if not (is_index and 0 <= answer < model.actions):
-            raise InvalidInputError(
-                f"{said}: expected an action from 0 to {model.actions - 1}, or an End"
-            )
-        if not np.isfinite(model.reward[state, answer]):
-            raise InvalidInputError(f"{said}: that action can't be chosen there")
-        return int(answer)
-
-    def _checked_end(self, answer: str, model: Model, state: int) -> End:
-        try:
-            return End(answer)
-        except ValueError:
-            raise InvalidInputError(
-                f"{self._said(answer, model, state)}: expected an action from 0 to "
-                f"{model.actions - 1}, or an End: {', '.join(End)}"
-            ) from None
-
-    def _said(self, answer: Any, model: Model, state: int) -> str:
+        if is_index and 0 <= answer < model.actions:
+            if np.isfinite(model.reward[state, answer]):
+                return int(answer)
+            problem = "that action can't be chosen there"
+        elif isinstance(answer, str):
+            with suppress(ValueError):
+                return End(answer)
         where = f"{model.state_name(state)}, in step {self.steps + 1}"
-        return f"agent {self.name} chose {answer!r} in {where}"
+        raise InvalidInputError(f"agent {self.name} chose {answer!r} in {where}: {problem}")
 
     def _checked_memory(self, memory: Any) -> Any:
-        """Return a memory as it is read from a record; raise if it can't be recorded."""
+        """Return a memory as a record would restore it; raise if it is not a JSON value."""
         try:
             return json.loads(json.dumps(memory, allow_nan=False))
         except (TypeError, ValueError) as cause:
@@ -157,7 +148,7 @@ def unplanned(planner: Planner, model: Model, state: int, action: int) -> Plan:
     """Return the plan of an action that an agent chose: it has no value, bound or criterion."""
     leaving = model.leaving(state)
 
-    def tell() -> tuple[ActionEvidence, ...]:
+    def compute() -> tuple[ActionEvidence, ...]:
         possible = np.isfinite(model.reward[state])
         verdicts = np.where(possible, Verdict.NOT_TAKEN, Verdict.UNAVAILABLE).tolist()
         verdicts[action] = Verdict.CHOSEN
@@ -180,7 +171,7 @@ def unplanned(planner: Planner, model: Model, state: int, action: int) -> Plan:
         kept_outbound=no_policies,
         kept_value=0.0,
         criteria=(),
-        evidence=Evidence(tell),
+        evidence=Evidence(compute),
         correction=Correction.NAIVE,
         discount=planner.discount,
         method=UNPLANNED,

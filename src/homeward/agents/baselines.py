@@ -1,6 +1,6 @@
-"""Baselines that choose actions without a plan of ours: random actions, and the nearest frontier.
+"""Baselines that choose actions without a planner: random actions, and the nearest frontier.
 
-Both know only the belief. They carry nothing from step to step, so a run resumes without acting
+Both use only the belief. They carry nothing from step to step, so a run resumes without acting
 again.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import binary_dilation
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -17,7 +18,7 @@ from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 from homeward.planning.explorer import End
 
-LIKELY = 0.5  # least probability of a move that a frontier explorer holds to be possible
+LIKELY = 0.5  # least probability of a move that a frontier explorer plans with
 
 
 class Forgetful:
@@ -40,15 +41,15 @@ class RandomAction(Forgetful):
 
 
 class NearestFrontier(Forgetful):
-    """Goes to the nearest frontier (Yamauchi 1997) by the most likely outcome of each action.
+    """Goes to the nearest frontier (Yamauchi 1997), as if each action had its likeliest outcome.
 
-    On a map that is uncovered, a frontier is a square next to an unseen square. Elsewhere it is a
-    state that was not visited. A step costs the expected number of attempts. The way back does not
-    matter.
+    On a map with unseen squares, the frontier is the set of unvisited squares that are unseen or
+    next to an unseen square. On other models it is the set of unvisited states. A step costs the
+    expected number of attempts. The way back does not matter.
     """
 
     def act(self, belief: Any, state: int, rng: np.random.Generator) -> int | End:
-        """Return the first action on the way; end if no frontier can be reached."""
+        """Return the first action on the way to the frontier; end if there is no such way."""
         model = belief.mean()
         new = frontier_of(belief)
         if not new.any():
@@ -58,7 +59,7 @@ class NearestFrontier(Forgetful):
         possible &= there != np.arange(model.states)[:, None]
         cost = np.divide(1.0, chance, out=np.full(chance.shape, np.inf), where=possible)
         source, action = np.nonzero(possible)
-        # The nearest frontier lies where a way from any frontier, walked backwards, is shortest.
+        # Reversed edges, so that one search from the frontier gives the distances of all states.
         graph = csr_array(
             (cost[source, action], (there[source, action], source)), shape=(model.states,) * 2
         )
@@ -68,22 +69,17 @@ class NearestFrontier(Forgetful):
 
 
 def frontier_of(belief: Any) -> BoolArray:
-    """Return the mask [S] of the frontier states."""
-    if hasattr(belief, "uncovers"):  # a map: a square beside an unseen one
-        seen, (rows, columns) = belief.seen, belief.shape
-        dark = np.pad(~seen.reshape(rows, columns), 1)
-        beside = np.zeros((rows, columns), dtype=bool)
-        for down in range(3):
-            for right in range(3):
-                beside |= dark[down : down + rows, right : right + columns]
-        found: BoolArray = beside.ravel() & ~belief.visited
-        return found
+    """Return the mask [S] of the frontier states; see `NearestFrontier`."""
+    if hasattr(belief, "uncovers"):  # a map with unseen squares
+        near_unseen = binary_dilation(~belief.seen.reshape(belief.shape), np.ones((3, 3)))
+        frontier: BoolArray = near_unseen.ravel() & ~belief.visited
+        return frontier
     try:
         unvisited: BoolArray = ~belief.visited
     except AttributeError:
         raise InvalidBeliefError(
-            f"{type(belief).__name__} does not tell which states were visited (visited [S]), which "
-            "a frontier explorer needs"
+            f"{type(belief).__name__} has no attribute visited [S], the mask of visited states, "
+            "which a frontier explorer needs"
         ) from None
     return unvisited
 

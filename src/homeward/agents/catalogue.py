@@ -1,14 +1,15 @@
 """The agents by name, and agents of other packages.
 
-A name is one of `shipped`, registered in this process by `register_agent`, or an entry point in the
-group ``homeward.agents``. Otherwise it is ``module:name`` of a class or function with the interface
-of `Agent`, or of a `PlanningAgent`.
+The name of an agent is a key of `shipped`, a name that this process registered by `register_agent`,
+or an entry point in the group ``homeward.agents``. Any other agent is given as ``module:name`` of a
+class or function with the interface of `Agent`, or of a `PlanningAgent`.
 """
 
 from __future__ import annotations
 
 from functools import cache, partial
 from inspect import isclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.agents.setup import OURS, PAPER, ActingAgent, PlanningAgent
@@ -18,11 +19,9 @@ from homeward.registry import find, installed
 from homeward.words import AGENTS
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from homeward.agents.agent import Agent
 
-ENTRY_POINTS = "homeward.agents"  # group of the entry points that name agents
+ENTRY_POINTS = "homeward.agents"  # group of the entry points of agents
 
 _REGISTERED: dict[str, Any] = {}  # agents that this process registered
 
@@ -70,28 +69,17 @@ def find_agent(name: str) -> PlanningAgent | ActingAgent:
 
 
 def _entry(name: str, found: Any) -> PlanningAgent | ActingAgent:
-    """Return a found object as an agent; raise if it is not an agent."""
+    """Return the object with this name as an agent; raise if it is not an agent."""
     if isinstance(found, PlanningAgent | ActingAgent):
         return found
     if isclass(found) and callable(getattr(found, "act", None)):
         return ActingAgent(name, cast("type[Agent]", found))
     if callable(found) and not isclass(found):
-        return ActingAgent(name, partial(FunctionAgent, found))
+        return ActingAgent(name, cast("type[Agent]", partial(SimpleNamespace, act=found)))
     raise InvalidInputError(
         f"{name} is a {'class' if isclass(found) else type(found).__name__} without a method "
         "act(belief, state, rng), so it is not an agent"
     )
-
-
-class FunctionAgent:
-    """A function as an agent."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def act(self, belief: Any, state: int, rng: np.random.Generator) -> Any:
-        """Return what the function returns."""
-        return self.function(belief, state, rng)
 
 
 @cache

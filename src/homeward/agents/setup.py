@@ -1,8 +1,8 @@
-"""What an exploration starts from: belief, world, planner, and the agent that explores.
+"""The setup of an exploration: belief, world, planner, and the agent that explores.
 
-A `PlanningAgent` plans with the planner of the problem: with our search or by Algorithm 1, with its
+A `PlanningAgent` plans with the planner of the problem: by `Explorer` or by Algorithm 1, with its
 own bonus or the problem's, with or without the criteria. All explorers of a kind, safe and unsafe,
-are such agents. An `ActingAgent` runs an `Agent`, which chooses actions in its own way.
+are such agents. An `ActingAgent` runs an `Agent`, which chooses its actions itself.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class PlanningAgent:
     Attributes
     ----------
     paper
-        Whether it follows the paper's Algorithm 1, not our search for the most gain per step.
+        Whether it follows the paper's Algorithm 1 instead of `Explorer`.
     safe
         Whether it keeps the criteria of the problem.
     naive
-        Whether it keeps them on the mean model only, which proves nothing.
+        Whether it keeps the criteria on the mean model only, which proves nothing.
     bonus
-        What it wants to see; None for the bonus of the problem.
+        The bonus that it collects; None for the bonus of the problem.
     search
-        Makes the search for the next proposal; None for the default search.
+        Function that returns the search for the next proposal; None for the default search.
     """
 
     paper: bool = False
@@ -50,13 +50,13 @@ class PlanningAgent:
 
     @property
     def promise(self) -> Literal["run", "plan"] | None:
-        """What a safety level holds for: the whole run, or each plan; None if nothing is proven."""
+        """Whether a safety level holds for the run or for each plan; None if nothing is proven."""
         if not self.safe or self.naive:
             return None
         return "plan" if self.paper else "run"
 
     def planner(self, planner: Planner, plan_bonus: Bonus | None) -> Planner:
-        """Return the planner of this agent, given that of the problem."""
+        """Return the planner of this agent, given the planner of the problem."""
         changes: dict[str, Any] = {}
         if self.bonus is not None:
             changes["bonus"] = self.bonus
@@ -96,7 +96,7 @@ class PlanningAgent:
 
 @dataclass(frozen=True, slots=True)
 class ActingAgent:
-    """An agent that chooses actions in its own way, and promises nothing."""
+    """An agent that chooses its actions itself, and promises nothing."""
 
     name: str
     make: Callable[[], Agent]
@@ -116,7 +116,7 @@ class ActingAgent:
         return AgentLoop(*given, setup.seed)
 
 
-OURS = PlanningAgent()  # our explorer: the most gain per step, with a way home over the whole run
+OURS = PlanningAgent()  # `Explorer`: the most gain per step, with a way home over the whole run
 PAPER = PlanningAgent(paper=True)  # the paper's Algorithm 1
 
 
@@ -124,13 +124,13 @@ PAPER = PlanningAgent(paper=True)  # the paper's Algorithm 1
 class Setup:
     """Everything that an exploration starts from."""
 
-    planner: Planner  # the bonus and the criteria of the problem; an agent may change or drop them
-    belief: Belief  # what is known before the first observation
-    world: World  # deterministic given the actions: random numbers come from the seed alone
+    planner: Planner  # the bonus and the criteria of the problem, changed by `agent`
+    belief: Belief  # the belief before the first observation
+    world: World  # the same actions must give the same observations: random numbers have a seed
     limit: int  # maximum number of steps
     strict: bool = False  # raise if no action meets every level
     agent: PlanningAgent | ActingAgent = OURS  # who explores
-    floor: float | None = None  # gain per step below which our explorer ends; None for its default
+    floor: float | None = None  # gain per step below which `Explorer` ends; None for its default
     plan_bonus: Bonus | None = None  # bonus of Algorithm 1 if it differs from the planner's
     seed: int = 0  # seed of the agent's random numbers
 
@@ -139,7 +139,7 @@ class Setup:
         if isinstance(self.agent, PlanningAgent) and not self.agent.paper:
             from homeward.planning.move_form import belief_of_run
 
-            # So that a replay plans on what the explorer plans on.
+            # So that a replay plans with the same form of the belief as the explorer.
             planned = belief_of_run(self.belief, self.planner.criteria)
             object.__setattr__(self, "belief", planned)
 

@@ -27,35 +27,33 @@ def describe_place(vehicle: Vehicle, state: int) -> list[int] | str:
 
 
 class Answers:
-    """What a mission answers after its last report."""
+    """The answers of a mission after its last report."""
 
     def __init__(self, run: Run, kind: Kind, config: Config) -> None:
         self.replay = Replay(run.directory)
         self.vehicle = kind.vehicle_class()(config)
 
     def refresh(self) -> bool:
-        """Read new reports; return False if all has to be read again."""
+        """Read new reports; return False if the whole record must be read again."""
         return self.replay.refresh()
 
     def next(self) -> dict[str, Any]:
         """Return the next move with its evidence; see `Mission.next`."""
         self._check()
         step, state = len(self.replay.log), self.state
-        model = self.vehicle.setup.belief.mean()
-        found: dict[str, Any]
-        final = self.vehicle.world.final
+        model, final = self.vehicle.setup.belief.mean(), self.vehicle.world.final
+        why: dict[str, Any]
         if final is not None and final[state]:
             text = why_ended(End.LOST, step)
-            found = {"action": None, "end": End.LOST, "sentence": text, "explanation": text}
+            why = {"action": None, "end": End.LOST, "sentence": text, "explanation": text}
         else:
-            found = self.replay.why(step)
-        action, to, move, line = found["action"], None, None, None
+            why = self.replay.why(step)
+        action, to, move, line = why["action"], None, None, None
         if action is not None:
             move = model.action_names[action] if model.action_names else f"action {action}"
             if isinstance(model, Moves):
                 there = int(model.dest[state, action])
                 to, line = describe_place(self.vehicle, there), self.vehicle.line(state, there)
-        ways = [self._way(way) for way in self._ways()]
         shared = ("end", "sentence", "explanation", "criteria", "actions", "proposal")
         return {
             "step": step,
@@ -64,8 +62,8 @@ class Answers:
             "action": action,
             "to": to,
             "line": line,
-            **{key: found.get(key) for key in shared},
-            "ways_home": ways,
+            **{key: why.get(key) for key in shared},
+            "ways_home": [self._way(way) for way in self._ways()],
             "promise": self._promise(),
         }
 
@@ -82,10 +80,10 @@ class Answers:
         }
 
     def status(self) -> dict[str, Any]:
-        """Return where the mission is; see `Mission.status`."""
+        """Return the status of the mission; see `Mission.status`."""
         manifest = self.replay.run.manifest
         world: Any = self.replay.setup.world
-        found: dict[str, Any] = {
+        status: dict[str, Any] = {
             "kind": self.replay.run.kind,
             "steps": len(self.replay.log),
             "created": manifest.created,
@@ -94,9 +92,9 @@ class Answers:
             "has_first_look": world.first is not None,
         }
         if world.first is None:
-            return {**found, "position": found["start"], "promise": None}
+            return {**status, "position": status["start"], "promise": None}
         place = describe_place(self.vehicle, self.state)
-        return {**found, "position": place, "promise": self._promise()}
+        return {**status, "position": place, "promise": self._promise()}
 
     @property
     def state(self) -> int:
@@ -105,6 +103,7 @@ class Answers:
         return int(log.nexts[-1]) if len(log) else int(self.replay.history.start)
 
     def _check(self) -> None:
+        """Raise if there is no first look yet, or if the record is damaged."""
         world: Any = self.replay.setup.world
         if world.first is None:
             raise ReportError(
@@ -114,6 +113,7 @@ class Answers:
             raise InvalidInputError(f"{self.replay.log.path}: {self.replay.log.damage}")
 
     def _ways(self) -> list[HeldWay]:
+        """Return the held way home for each return criterion."""
         step, decisions = len(self.replay.log), self.replay.decisions
         assert decisions is not None
         belief, held = self.replay.history.at(step), decisions.kept.at(step)
@@ -127,22 +127,22 @@ class Answers:
             {"move": names[a], "action": a, "to": describe_place(self.vehicle, s)}
             for a, s in zip(way.actions, way.states[1:], strict=True)
         ]
-        found: dict[str, Any] = {
+        value: dict[str, Any] = {
             "homes": [describe_place(self.vehicle, home) for home in way.homes],
             "is_home": self.state in way.homes,
             "probability": way.probability,
             "moves": moves,
         }
-        if way.policy is not None:  # no single way: what to do in each state
-            found["policy"] = {
+        if way.policy is not None:  # on a general model: the action in each state
+            value["policy"] = {
                 str(describe_place(self.vehicle, state)): names[action]
                 for state, action in enumerate(way.policy.tolist())
                 if action >= 0
             }
-        return found
+        return value
 
     def _promise(self) -> dict[str, Any]:
-        """Return what is promised over the whole mission and what is left of the budgets."""
+        """Return whether the safety levels hold, and for each level what is spent and left."""
         decisions, step = self.replay.decisions, len(self.replay.log)
         assert decisions is not None
         guide, held = decisions.guide(), decisions.kept.at(step)

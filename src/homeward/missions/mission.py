@@ -1,9 +1,9 @@
 """A mission: a run whose world is outside. Reports go in, the next move and the way home come out.
 
-Its folder is that of a run (`homeward.runs`), with the first report in ``first_look.json`` and each
-later one as a line of ``steps.jsonl``. A report is recorded completely or not at all. All answers
-follow from the record alone: `next` and `recall` write nothing, need no lock and give the same
-answer until the next report, in any process.
+The folder of a mission is that of a run (`homeward.runs`). It has the first report in
+``first_look.json`` and each later report as a line of ``steps.jsonl``. A report is recorded
+completely or not at all. All answers follow from the record alone: `next` and `recall` write
+nothing, need no lock and give the same answer until the next report, in any process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from homeward.runs.vehicle import Vehicle
 
 
 class NewRecords(LogFollower):
-    """The records of a log that were not yet used, while it grows."""
+    """The new records of a growing log: `waiting` has those that were read but not yet used."""
 
     parse = staticmethod(from_line)
 
@@ -100,7 +100,7 @@ class Mission:
     ) -> Mission:
         """Create a mission in a new folder; raise if the configuration is invalid.
 
-        The configuration is that of a run of this kind, without what only a simulation needs.
+        The configuration is that of a run of this kind, without the keys of a simulated world.
         """
         return cls(Run.create(directory, kind, config, is_mission=True))
 
@@ -110,10 +110,10 @@ class Mission:
         return cls(Run.open(directory))
 
     def observe(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Record a report, and return how it was understood, as JSON values.
+        """Record a report; return its step, action, position and what is kept, as JSON values.
 
-        See `homeward.missions.reports` for its keys. Raises `ReportError` with a code if the report
-        is refused, and `BusyError` if another process is recording one.
+        See `homeward.missions.reports` for the keys of a report. Raises `ReportError` with a code
+        if the report is refused, and `BusyError` if another process is recording a report.
         """
         with locked(self.run.directory / LOCK, str(self.run.directory)):
             return self._observe(report)
@@ -121,8 +121,7 @@ class Mission:
     def observe_file(self, path: Path | str, **more: Any) -> list[dict[str, Any]]:
         """Record the reports in a file, in order, until one is refused; return all answers.
 
-        The keys `more` are added to the report of a file of measurements (CSV, GeoTIFF), or to
-        that of a file with a single report.
+        The keys `more` are added to each report.
         """
         answers, path = [], Path(path)
         with locked(self.run.directory / LOCK, str(self.run.directory)):
@@ -136,7 +135,7 @@ class Mission:
         return answers
 
     def next(self) -> dict[str, Any]:
-        """Return the next move with its evidence, the way home and what is left, as JSON values.
+        """Return the next move with its evidence, the way home and the budgets, as JSON values.
 
         If exploration has ended, ``move`` is None and ``end`` is the code of the reason. On
         terrain, ``line`` has the map coordinates and heights [n, 3] of the way to drive.
@@ -148,11 +147,11 @@ class Mission:
         return self._answer().recall()
 
     def status(self) -> dict[str, Any]:
-        """Return where the vehicle is, how many reports there are, and what is promised."""
+        """Return the position, the number of reports, and what is left of each risk budget."""
         return self._answer().status()
 
     def points(self) -> list[dict[str, Any]]:
-        """Return row, column, x and y of the point at which each open cell is measured."""
+        """Return row, column, x and y of the measuring point of each cell that is not blocked."""
         return self.vehicle.all_points()
 
     @property
@@ -163,19 +162,20 @@ class Mission:
         return self._vehicle
 
     def _answer(self) -> Answers:
+        """Return the answers after the last report."""
         if self._answers is None or not self._answers.refresh():
             self._answers = Answers(self.run, self.kind, self.config)
         return self._answers
 
     def _forget(self) -> None:
-        """Forget all that was read from the record."""
+        """Drop everything that was read from the record."""
         self._vehicle = None
         self._explorer: RemoteExplorer | None = None
         self._log = NewRecords(self.run.directory / STEPS)
         self._ids: dict[str, tuple[str, int]] = {}  # digest and step of a report, by its id
-        self._prints: dict[str, int] = {}  # step by fingerprint
+        self._prints: dict[str, int] = {}  # step of a report, by the fingerprint of measurements
         self._last: tuple[str, int] | None = None  # digest and step of the last report
-        self._time: datetime | None = None
+        self._time: datetime | None = None  # time of the last report that has one
 
     def _observe(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """Record a report; the caller holds the lock."""
@@ -193,9 +193,9 @@ class Mission:
         try:
             if self._explorer is None:
                 return self._first_look(envelope)
-            told = self._classified(envelope, self._explorer)
+            event = self._event(envelope, self._explorer)
             with faulty(Fault.IMPOSSIBLE):
-                record, seconds = take(self._explorer, told, self.kind)
+                record, seconds = take(self._explorer, event, self.kind)
             record = replace(record, report=envelope.note())
             self._append(record, seconds)
         except BaseException:
@@ -204,7 +204,7 @@ class Mission:
         return self._told(record)
 
     def _told(self, record: Record) -> dict[str, Any]:
-        """Return how a report was understood, as JSON values."""
+        """Return the record of a report as the answer of `observe`."""
         model, worked = self.vehicle.setup.belief.mean(), None
         if record.action >= 0 and isinstance(model, Moves):
             leaves = int(model.dest[record.state, record.action]) != record.state
@@ -221,9 +221,9 @@ class Mission:
         }
 
     def _repeated(self, envelope: Envelope) -> int | None:
-        """Return the step of the same report with the same id; None if the report is new.
+        """Return the step of a report with the same id and content; None if the report is new.
 
-        Raise if the content was reported before, with another id or without one.
+        Raise if the id belongs to another report, or if the content was already recorded.
         """
         if envelope.id is not None and envelope.id in self._ids:
             digest, step = self._ids[envelope.id]
@@ -250,35 +250,39 @@ class Mission:
             )
         return None
 
-    def _classified(self, envelope: Envelope, explorer: RemoteExplorer) -> VehicleEvent:
-        """Return what happened according to a report; raise if that is impossible."""
+    def _event(self, envelope: Envelope, explorer: RemoteExplorer) -> VehicleEvent:
+        """Return what happened to the vehicle by a report; raise if that is impossible."""
         before = explorer.world.state
         state = before if envelope.state is None else envelope.state
         status: str | None = None
-        action, moved = -1, None
+        action, transition = -1, None
         if envelope.moved:
-            status, used = MOVED, envelope.used
+            status, amounts = MOVED, len(envelope.used)
             limits = len(explorer.held.accounts[0].used) if explorer.held.accounts else 0
-            if len(used) != limits:
+            if amounts != limits:
                 raise ReportError(
                     Fault.FORMAT,
-                    f"used has {len(used)} amounts, but the mission is limited in {limits}: say "
-                    "what the vehicle used of each",
+                    f"used has {amounts} amounts, but the mission has {limits} limits: give what "
+                    "the vehicle used of each",
                 )
         elif envelope.tried is None and state == before:
             status = LOOK
         else:
             status, action = self._tried(envelope, explorer, state)
-            moved = Transition(before, action, state)
+            transition = Transition(before, action, state)
         with faulty(Fault.MEASUREMENT):
-            observation = self.vehicle.observation(envelope.measured, moved, state, explorer.belief)
-        used = envelope.used if status == MOVED else ()
-        return VehicleEvent(status, action, state, observation, used)
+            observation = self.vehicle.observation(
+                envelope.measured, transition, state, explorer.belief
+            )
+        return VehicleEvent(status, action, state, observation, envelope.used)
 
     def _tried(
         self, envelope: Envelope, explorer: RemoteExplorer, state: int
     ) -> tuple[str | None, int]:
-        """Return the status and the action of a reported move; raise if it is impossible."""
+        """Return the status (`OWN`, or None for the decided action) and the action of a move.
+
+        Raise if no action leads to `state`, or if the action is too risky.
+        """
         if explorer.world.ended:
             raise ReportError(
                 Fault.IMPOSSIBLE, "the vehicle is in a final state: no further move is possible"
@@ -287,21 +291,20 @@ class Mission:
         advised = None if plan is None else plan.action
         ways = [int(account.way[explorer.world.state]) for account in explorer.held.accounts]
         known = [a for a in (advised, *ways) if a is not None and a >= 0]
-        if envelope.tried is None:
-            fitting = [a for a in known if state in explorer.outcomes(a)]
-            if not fitting:
-                raise self._not_advised(explorer, advised, state)
-            action = fitting[0]
-        else:
-            action = envelope.tried
-            if state not in explorer.outcomes(action):
-                raise ReportError(
-                    Fault.NOT_ADVISED,
-                    f"{self._move(explorer, action)} can't lead from "
-                    f"{self._place(explorer.world.state)} to {self._place(state)}; if the vehicle "
-                    "came there by other means, report it as moved (--moved), without a move that "
-                    "was tried",
-                )
+        candidates = known if envelope.tried is None else [envelope.tried]
+        action = next((a for a in candidates if state in explorer.outcomes(a)), None)
+        if action is None:
+            way = f"from {self._place(explorer.world.state)} to {self._place(state)}"
+            problem = f"exploration has ended, so no move is advised that leads {way}"
+            if envelope.tried is not None:
+                problem = f"{self._move(explorer, envelope.tried)} can't lead {way}"
+            elif advised is not None:
+                problem = f"the advised move, {self._move(explorer, advised)}, can't lead {way}"
+            raise ReportError(
+                Fault.NOT_ADVISED,
+                f"{problem}: check the position, give the move that was tried (--tried), or report "
+                "the vehicle as moved (--moved)",
+            )
         if action == advised:
             return None, action
         held = explorer.guide.chosen(explorer.belief, explorer.world.state, explorer.held, action)
@@ -314,24 +317,13 @@ class Mission:
             )
         return OWN, action
 
-    def _not_advised(
-        self, explorer: RemoteExplorer, advised: int | None, state: int
-    ) -> ReportError:
-        told = "exploration has ended, so no move is advised"
-        if advised is not None:
-            told = f"the advised move is {self._move(explorer, advised)}"
-        return ReportError(
-            Fault.NOT_ADVISED,
-            f"{told}, which can't lead from {self._place(explorer.world.state)} to "
-            f"{self._place(state)}: check the position, say which move was tried (--tried), or "
-            "report the vehicle as moved (--moved)",
-        )
-
     def _move(self, explorer: RemoteExplorer, action: int) -> str:
+        """Return the name of an action."""
         names = explorer.belief.mean().action_names
         return names[action] if names else f"action {action}"
 
     def _place(self, state: int) -> str:
+        """Return a state as text: its row and column, or its name."""
         place = describe_place(self.vehicle, state)
         return place if isinstance(place, str) else "row {}, column {}".format(*place)
 
@@ -403,7 +395,7 @@ class Mission:
         manifest.model_copy(update=update).write(self.run.directory / MANIFEST)
 
     def _know(self, note: Mapping[str, Any] | None, step: int) -> None:
-        """Remember a report, to notice its repetition."""
+        """Store the ids and the digests of a report, to notice its repetition."""
         note = note or {}
         digest = str(note.get("digest"))
         self._last = digest, step
@@ -415,7 +407,7 @@ class Mission:
             self._time = datetime.fromisoformat(note["time"])
 
     def _catch_up(self) -> None:
-        """Read what other processes recorded."""
+        """Read the reports that other processes recorded, and let the explorer learn from them."""
         path = self.run.directory / FIRST_LOOK
         if not self._log.read_on():
             self._forget()

@@ -4,10 +4,10 @@ A report is a JSON object. All keys are optional, but a report of a move needs a
 
 - ``id``: any text. A report with the same id and content is recorded once.
 - ``time``: ISO 8601 with a time zone. Times never run backwards.
-- ``position``: where the vehicle is now; the kind says in which form.
+- ``position``: where the vehicle is now, in the form that the kind defines.
 - ``tried``: the action that was tried since the last report, by name or number.
-- ``moved``: true if the vehicle came to its position by something else than one action.
-- ``used``: of a moved vehicle, what it used of each limit of the mission, in the limits' order.
+- ``moved``: true if the vehicle came to its position by other means than one action.
+- ``used``: if moved, how much of each limited amount that took, in the order of the limits.
 
 The other keys are measurements, which the kind reads (`Vehicle.report_keys`).
 """
@@ -36,14 +36,14 @@ SHARED_KEYS = ("id", "time", "position", "tried", "moved", "used")
 class Fault(StrEnum):
     """Why a report is refused."""
 
-    FORMAT = "format"  # it is not a report, or a key or a value is not one of a report
+    FORMAT = "format"  # the report has an unknown key, or a value of a wrong form
     POSITION = "position"  # the position is off the map, blocked, or can't be read
     NOT_ADVISED = "not_advised"  # the advised action can't lead to this position
     TOO_RISKY = "too_risky"  # the action was not advised and would break a promise
-    MEASUREMENT = "measurement"  # off the map, not readable, or far from what is believed
-    IMPOSSIBLE = "impossible"  # it contradicts what is known for certain
-    REPEATED = "repeated"  # it was recorded before
-    CLOCK = "clock"  # its time is before that of an earlier report
+    MEASUREMENT = "measurement"  # off the map, not readable, or very unlikely under the belief
+    IMPOSSIBLE = "impossible"  # the report contradicts what is known for certain
+    REPEATED = "repeated"  # the report was already recorded
+    CLOCK = "clock"  # the time is before that of an earlier report
     NO_LOOK = "no_look"  # the mission needs a first look before anything else
 
 
@@ -57,7 +57,7 @@ class ReportError(InvalidInputError):
 
 @contextmanager
 def faulty(code: Fault) -> Iterator[None]:
-    """Convert any other `HomewardError` to a `ReportError` with this code."""
+    """Convert a `HomewardError` that is not a `ReportError` to one with this code."""
     try:
         yield
     except ReportError:
@@ -72,26 +72,24 @@ class Envelope:
 
     id: str | None
     time: datetime | None
-    state: int | None  # where the vehicle is; None if the report does not say it
-    tried: int | None
+    state: int | None  # state of the reported position; None without a position
+    tried: int | None  # number of the action that was tried
     moved: bool
-    used: tuple[float, ...]
+    used: tuple[float, ...]  # empty unless moved
     measured: Any
-    digest: str  # of the whole report
-    fingerprint: str | None  # of its measurements, if these have errors
+    digest: str  # digest of the whole report
+    fingerprint: str | None  # digest of the measurements if they have random errors
 
     def note(self) -> dict[str, Any]:
         """Return the part of the report that is recorded, as JSON values."""
-        found: dict[str, Any] = {"digest": self.digest}
-        if self.id is not None:
-            found["id"] = self.id
-        if self.time is not None:
-            found["time"] = self.time.isoformat()
-        if self.fingerprint is not None:
-            found["print"] = self.fingerprint
-        if self.moved and self.used:
-            found["used"] = list(self.used)
-        return found
+        parts = {
+            "digest": self.digest,
+            "id": self.id,
+            "time": None if self.time is None else self.time.isoformat(),
+            "print": self.fingerprint,
+            "used": list(self.used) or None,
+        }
+        return {key: part for key, part in parts.items() if part is not None}
 
 
 def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
@@ -160,6 +158,7 @@ def _action(given: Any, vehicle: Vehicle) -> int | None:
 
 
 def _used(given: Any, *, moved: bool) -> tuple[float, ...]:
+    """Return the key ``used`` as numbers; raise if it is invalid or the vehicle was not moved."""
     if given is None:
         return ()
     if not moved:
@@ -172,6 +171,7 @@ def _used(given: Any, *, moved: bool) -> tuple[float, ...]:
 
 
 def _time(given: Any) -> datetime | None:
+    """Return the key ``time`` in UTC; raise if it is invalid."""
     if given is None:
         return None
     form = "ISO 8601 with a time zone, such as 2030-05-01T12:00:00Z"
@@ -187,7 +187,7 @@ def _time(given: Any) -> datetime | None:
 
 
 def read_reports(path: Path, vehicle: Vehicle) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the reports in a file, each with its place for messages.
+    """Yield the reports in a file, each with its place in the file as text.
 
     ``.jsonl`` has one report per line, ``.json`` one report or a list of them. Other files hold the
     measurements of a single report (`Vehicle.read`).
@@ -214,7 +214,7 @@ def read_reports(path: Path, vehicle: Vehicle) -> Iterator[tuple[str, Mapping[st
 
 
 def parsed(data: bytes, place: str) -> Any:
-    """Return the value of a JSON text; raise if it is not JSON. NaN and infinities are refused."""
+    """Return the value of a JSON text; raise if it is invalid or has NaN or an infinity."""
 
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not a number in JSON")

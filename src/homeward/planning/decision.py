@@ -32,7 +32,7 @@ from homeward.solvers import ConstrainedSolution, HorizonProblem, Problem, Statu
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import ROUNDING, met_within
 
-WORTHLESS = 1e-12  # a plan is worthless below this fraction of the largest reward's total
+WORTHLESS = 1e-12  # value of a plan that counts as 0, as a fraction of the largest possible total
 
 
 @dataclass(frozen=True, slots=True, eq=False)

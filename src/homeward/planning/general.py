@@ -1,14 +1,15 @@
 """Search for the policy with the most information per step on general models.
 
-A proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost, its value
+A proposal is a policy that ends by collecting a bonus. On the mean model p, let r be the reward, ξ
+the bonus and k the cost of a step. With a price λ per unit of cost, the best proposal has the value
 
     V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
 
-is that of a stochastic shortest path on the mean model. Policy iteration starts from the policy
-that collects immediately. The best ratio is the λ with V = 0 in the current state. Dinkelbach's
-method sets λ to the ratio of the last policy and solves again, until λ no longer rises. If the
-model has rewards, the largest average reward that is possible without risk is subtracted from every
-reward, so no policy gains by only waiting.
+of a stochastic shortest path. Policy iteration starts from the policy that collects immediately.
+The best ratio is the λ with V = 0 in the current state. Dinkelbach's method sets λ to the ratio of
+the last policy and solves again, until λ no longer rises. If the model has rewards, the largest
+average reward that is possible without risk is subtracted from every reward, so no policy gains by
+only waiting.
 
 The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
 risk instead: the expected decrease of the bound on coming home (`general_returns`). If no proposal
@@ -41,11 +42,11 @@ if TYPE_CHECKING:
     from homeward.planning.guide import Task
 
 STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
-MIN_RATE_SHARE = 1e-6  # lower fractions of the floor depend on very unlikely moves
+MIN_RATE_SHARE = 1e-6  # least rate that is reported, as a fraction of the floor
 MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
 MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
 EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
-STOP_PROBABILITY = 1e-10  # a priced path ends at each step: every value is finite
+STOP_PROBABILITY = 1e-10  # probability that a path ends at a step, so that all values are finite
 
 
 class Ratio(NamedTuple):

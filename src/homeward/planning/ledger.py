@@ -56,7 +56,7 @@ Edges: TypeAlias = tuple[IntArray, IntArray]
 
 BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
 REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
-MAX_TRUSTED_SHARE = 0.1  # share of the budget up to which a paid edge's risk is free
+MAX_TRUSTED_SHARE = 0.1  # largest risk of a free edge, as a fraction of the remaining budget
 
 
 class Ways(NamedTuple):

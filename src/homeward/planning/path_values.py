@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
 
-MIN_WEIGHT = 1e-6  # a path is cut once γᵏ times its success probabilities is smaller
-MAX_MOVES = 2**22  # most moves, over all terms; later terms are left out
+MIN_WEIGHT = 1e-6  # the sum ends at a term whose γᵏ times success probabilities is smaller
+MAX_MOVES = 2**22  # largest number of moves in all sets; later terms are left out
 
 
 def path_values(
@@ -127,9 +127,9 @@ def walk_sets(
         if sets + 3 > len(places):
             first = np.concatenate((first, np.empty_like(first)))
             places = np.concatenate((places, np.empty_like(places)))
-        if need > len(states):
-            states = np.concatenate((states, np.empty(need, np.int64)))
-            actions = np.concatenate((actions, np.empty(need, np.int64)))
+        if 2 * need > len(states):  # room for the sets of two events
+            states = np.concatenate((states, np.empty(2 * need, np.int64)))
+            actions = np.concatenate((actions, np.empty(2 * need, np.int64)))
         for i in range(k):
             a = policy[path[i]]
             if success[path[i], a] < 1.0:
@@ -160,9 +160,6 @@ def walk_sets(
             singles += 1
             break
         begin = first[sets - 1]
-        if used + used - begin + 1 > len(states):
-            states = np.concatenate((states, np.empty(used + 2, np.int64)))
-            actions = np.concatenate((actions, np.empty(used + 2, np.int64)))
         for e in range(begin, used):
             states[used + e - begin], actions[used + e - begin] = states[e], actions[e]
         used += used - begin

@@ -71,9 +71,6 @@ class Evidence(Sequence[ActionEvidence]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Evidence | tuple) and self._all == tuple(other)
 
-    def __hash__(self) -> int:
-        return hash(self._all)
-
     def __repr__(self) -> str:
         return repr(self._all)
 
@@ -189,7 +186,12 @@ class Plan(PlanClaims, LazyArrays):
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"Solver status: {self.status}. The bounds hold; better plans may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append(f"No policy meets {self._conflict()}{self._closest()}")
+            closest = "; this plan has the least shortfall"
+            if self.keeps_all:
+                closest = (
+                    f" by the {self.correction} correction, but this plan does, as shown below"
+                )
+            lines.append(f"No policy meets {self._conflict()}{closest}.")
         else:
             lines.append(
                 f"Its exploration value is {self.exploration_value:.6g}; "
@@ -232,14 +234,6 @@ class Plan(PlanClaims, LazyArrays):
                 text = f"{kept}, {floored(c.way_home[self.state])} from here ({proof})"
             lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {text}.")
         return lines
-
-    def _closest(self) -> str:
-        """Return the end of the sentence on an infeasible plan: how safe the plan is."""
-        if self.keeps_all:
-            return (
-                f" by the {self.correction} correction, but this plan does by the evaluation below."
-            )
-        return "; this plan has the least shortfall."
 
     def _conflict(self) -> str:
         """Return text that names the criteria which can't be met together."""

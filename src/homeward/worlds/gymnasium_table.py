@@ -7,16 +7,16 @@ model is exact.
 tried twice, with the same effect, and draws no random number from ``np_random``. The model is
 deterministic.
 
-*counted*: the same, but some actions draw random numbers or had different effects, and were tried
-more often; or the environment can't be copied, and episodes of random actions were counted. The
-model is only estimated, so the belief about a random row is Dirichlet: 1 plus its count for every
-outcome that was counted, and 1 for an outcome that was not. The latter counts as the end of the
-process, from which nothing comes home: n tries that all had one effect leave it 1/(n + 2). An
-action that was never tried ends the process.
+*counted*: some actions draw random numbers or had different effects, and were tried more often; or
+the environment can't be copied, and episodes of random actions were counted. The model is only
+estimated, so the belief about a random row is Dirichlet: every outcome that was counted has 1 plus
+its count, and all outcomes that were not counted have 1 together. They count as the end of the
+process, from which no way leads home: after n tries with one effect, the end has probability
+1/(n + 2). An action that was never tried ends the process.
 
 Several seeds give several worlds, if the environment draws its map from the seed. The explorer
-does not know which one it is in, and learns it from transitions and from what the environment
-shows: in each state, the worlds that would have shown something else are ruled out.
+does not know in which world it is. It learns this from transitions and from the environment's
+observations: a world that would give another observation in the same state is ruled out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COUNTED_STEPS = 20_000  # random actions counted in an environment that can't be
 
 
 class Source(StrEnum):
-    """Where the model of an environment comes from."""
+    """How the model of an environment was found; see the module docstring."""
 
     TABLE = "table"
     PROBED = "probed"
@@ -73,9 +73,9 @@ class GymnasiumTable:
     weights : [M] array
         Fraction of the seeds that gave each world.
     source : Source
-        Where the model comes from: ``table``, ``probed`` or ``counted``.
+        How the model was found: ``table``, ``probed`` or ``counted``.
     keys : [S] tuple
-        Key of each state: the observation, or what `state` returned.
+        Key of each state: the observation, or the value that `state` returned.
     final : frozenset
         Keys of the states in which an episode ends.
     counts : [S·A] tuple of Counter
@@ -84,7 +84,9 @@ class GymnasiumTable:
     certain : frozenset of int
         For ``counted``, the rows s·A + a whose effect is not random.
     views : tuple of dict
-        For each world, what the environment shows in each state.
+        For each world, the observation in each state, as a hashable value (`digest`).
+    state : callable, optional
+        The function `state` of `from_gymnasium`.
     """
 
     env: Any
@@ -100,13 +102,13 @@ class GymnasiumTable:
 
     @cached_property
     def numbers(self) -> Mapping[Key, int]:
-        """The number of each key."""
+        """The number of the state with each key."""
         return {key: s for s, key in enumerate(self.keys)}
 
     def belief(self) -> FiniteBelief | DirichletBelief:
-        """Return the belief of an explorer that knows what the conversion found.
+        """Return the belief that follows from the conversion.
 
-        It is a `FiniteBelief` over the worlds of the seeds, or, if outcomes were counted, a
+        It is a `FiniteBelief` over the worlds of the seeds. If outcomes were counted, it is a
         `DirichletBelief`.
         """
         if self.source is not Source.COUNTED:
@@ -165,12 +167,12 @@ def from_gymnasium(
         Function from the unwrapped environment to a hashable key of its state, such as
         ``lambda env: (*env.agent_pos, env.agent_dir)``. Not needed for discrete observations.
     seeds : iterable of int
-        Seeds of the worlds that are possible. With one, the world is known.
+        Seeds of the worlds that are possible. With one seed, the world is known.
     tries : int
         How often each action is tried in each state if it draws random numbers; twice otherwise.
-        The more tries, the less is left for outcomes that were not seen.
+        More tries leave less probability to outcomes that were not seen.
     rewards : bool
-        Whether the model has the environment's mean rewards. Without, only exploration counts.
+        Whether the model has the environment's mean rewards; if not, all rewards are 0.
     action_names : iterable of str, optional
         Names of the actions.
     max_states : int
@@ -197,59 +199,60 @@ def from_gymnasium(
     else:
         _check_space(env, state)
         found = [_probe(env, state, seed, tries, max_states) for seed in chosen]
-        sure = not any(one.random or one.by_chance for one in found)
-        source = Source.PROBED if sure else Source.COUNTED
+        is_counted = any(world.random or world.by_chance for world in found)
+        source = Source.COUNTED if is_counted else Source.PROBED
     if source is Source.COUNTED and len(found) > 1:
         raise error(
             f"{name_of(env)} has random outcomes, which can be counted only in the world of one "
             f"seed: {len(chosen)} seeds are given, expected 1"
         )
-    keys = tuple(dict.fromkeys(key for one in found for key in one.keys))
+    keys = tuple(dict.fromkeys(key for world in found for key in world.keys))
     is_numbered = all(isinstance(key, int) for key in keys)
     named = None if is_numbered else tuple(str(key) for key in keys)
     names = named, None if action_names is None else tuple(action_names)
-    distinct: dict[bytes, tuple[_Found, SparseMDP, list[int]]] = {}
-    for one in found:
-        model = one.model(keys, int(env.action_space.n), names, rewards=rewards)
+    actions, frequency = int(env.action_space.n), Counter[bytes]()
+    distinct: dict[bytes, tuple[_Found, SparseMDP]] = {}
+    for world in found:
+        model = world.model(keys, actions, names, rewards=rewards)
         rows = model.transitions
         parts = rows.indptr, rows.indices, rows.data, model.reward
-        same = b"".join(part.tobytes() for part in parts)
-        distinct.setdefault(same, (one, model, []))[2].append(1)
-    worlds = list(distinct.values())
+        content = b"".join(part.tobytes() for part in parts)
+        distinct.setdefault(content, (world, model))
+        frequency[content] += 1
     numbers = {key: s for s, key in enumerate(keys)}
-    actions, (one, *_) = int(env.action_space.n), worlds[0]
     is_counted = source is Source.COUNTED
     return GymnasiumTable(
         env,
-        tuple(model for _, model, _ in worlds),
-        np.array([len(times) for *_, times in worlds]) / len(found),
+        tuple(model for _, model in distinct.values()),
+        np.array([*frequency.values()]) / len(found),
         source,
         keys,
-        frozenset(key for one in found for key in one.final),
-        one.rows(keys, actions) if is_counted else (),
-        one.certain_rows(keys, actions) if is_counted else frozenset(),
-        tuple({numbers[key]: view for key, view in one.views.items()} for one, *_ in worlds),
+        frozenset(key for world in found for key in world.final),
+        found[0].rows(keys, actions) if is_counted else (),
+        found[0].certain_rows(keys, actions) if is_counted else frozenset(),
+        tuple({numbers[k]: view for k, view in w.views.items()} for w, _ in distinct.values()),
         state,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """One world: how often (by a table: how likely) (key, action) led to a key; None is the end."""
+    """The transitions that were found in the world of one seed."""
 
     keys: tuple[Key, ...]
+    # How often, or from a table how likely, (key, action) led to each key; None ends the process.
     counts: dict[tuple[Key, int], Counter[Key]]
-    reward: dict[tuple[Key, int], float]
+    reward: dict[tuple[Key, int], float]  # mean reward of (key, action)
     final: frozenset[Key]
-    views: dict[Key, Any]
+    views: dict[Key, Any]  # observation in each state, as a hashable value
     random: frozenset[tuple[Key, int]] = frozenset()  # (key, action) whose effect is random
-    by_chance: bool = False  # whether actions were drawn, so that some may never have been tried
+    by_chance: bool = False  # whether random actions were counted: some may never have been tried
 
     def rows(self, keys: tuple[Key, ...], actions: int) -> tuple[Counter[int], ...]:
-        """Return the counts of each row s·A + a by state number.
+        """Return how often each row s·A + a led to each state number.
 
-        Final states stay, and so do states that this world does not have. An action that was never
-        tried ends the process.
+        Actions in final states stay, and so do actions in states that this world does not have. An
+        action that was never tried ends the process.
         """
         numbers = {key: s for s, key in enumerate(keys)} | {None: END}
         rows = []
@@ -315,19 +318,19 @@ def _from_table(env: Any, table: Any) -> _Found:
 
 
 def _going(env: Any, rows: Mapping[tuple[Key, int], Any], states: int) -> set[int]:
-    """Return the states that an episode can be in before it ends; all if its starts are unknown."""
+    """Return the states of an episode before its end; all states if its starts are unknown."""
     starts = getattr(env.unwrapped, "initial_state_distrib", None)
     if starts is None:
         return set(range(states))
-    found = {int(s) for s in np.flatnonzero(np.asarray(starts) > 0.0)}
-    waiting = list(found)
+    reached = {int(s) for s in np.flatnonzero(np.asarray(starts) > 0.0)}
+    waiting = list(reached)
     while waiting:
-        here = waiting.pop()
+        state = waiting.pop()
         for a in range(int(env.action_space.n)):
-            ahead = {t for _, t, _, done in rows[here, a] if not done} - found
-            found |= ahead
-            waiting.extend(ahead)
-    return found
+            new = {t for _, t, _, done in rows[state, a] if not done} - reached
+            reached |= new
+            waiting.extend(new)
+    return reached
 
 
 def _check_space(env: Any, state: Callable[[Any], Key] | None) -> None:
@@ -348,12 +351,12 @@ def _check_space(env: Any, state: Callable[[Any], Key] | None) -> None:
 
 
 class _Tally:
-    """Counts of transitions between keys."""
+    """Counts of the transitions between keys, while they are tried."""
 
     def __init__(self, name: str, max_states: int) -> None:
         self.name, self.max_states = name, max_states
         self.keys: dict[Key, None] = {}
-        self.views: dict[Key, Any] = {}  # of states in which an episode goes on
+        self.views: dict[Key, Any] = {}  # observations in states in which an episode goes on
         self.counts: dict[tuple[Key, int], Counter[Key]] = {}
         self.paid: dict[tuple[Key, int], float] = {}
         self.ends: dict[tuple[Key, int], Counter[Key]] = {}
@@ -362,7 +365,7 @@ class _Tally:
     def add(
         self, at: tuple[Key, int], after: Key, reward: float, *, done: bool, drew: bool
     ) -> None:
-        """Count a transition; `drew` says whether it drew a random number."""
+        """Count a transition from (key, action) `at`; `drew`: whether it drew a random number."""
         self.keys[after] = None
         if drew:
             self.random.add(at)
@@ -400,10 +403,10 @@ def _probe(
     env: Any, state: Callable[[Any], Key] | None, seed: int, tries: int, max_states: int
 ) -> _Found:
     """Return the world of one seed: each action is tried in copies of the environment."""
-    seen, _ = env.reset(seed=seed)
-    start, first = key_of(env, seen, state), first_action(env)
+    observation, _ = env.reset(seed=seed)
+    start, first = key_of(env, observation, state), first_action(env)
     tally = _Tally(name_of(env), max_states)
-    tally.keys[start], tally.views[start] = None, digest(seen)
+    tally.keys[start], tally.views[start] = None, digest(observation)
     waiting = [(start, _copied(env))]
     while waiting:
         key, here = waiting.pop()
@@ -414,12 +417,12 @@ def _probe(
                     return _count(env, state, seed, max_states)
                 rng = np.random.default_rng([seed, turn, len(tally.keys)])
                 there.unwrapped.np_random, before = rng, rng.bit_generator.state
-                seen, reward, done, _, _ = there.step(first + action)
-                after = key_of(there, seen, state)
+                observation, reward, done, _, _ = there.step(first + action)
+                after = key_of(there, observation, state)
                 drew = rng.bit_generator.state != before
                 tally.add((key, action), after, float(reward), done=bool(done), drew=drew)
                 if not done and after not in tally.views:
-                    tally.views[after] = digest(seen)
+                    tally.views[after] = digest(observation)
                     waiting.append((after, there))
                 if turn and len(tally.counts[key, action]) == 1 and not drew:
                     break
@@ -427,7 +430,7 @@ def _probe(
 
 
 def _copied(env: Any) -> Any:
-    """Return a copy of the environment in its present state; None if it can't be copied."""
+    """Return a copy of the environment in its current state; None if it can't be copied."""
     try:
         return copy.deepcopy(env)
     except Exception:  # whatever an environment's parts raise
@@ -435,24 +438,24 @@ def _copied(env: Any) -> Any:
 
 
 def _count(env: Any, state: Callable[[Any], Key] | None, seed: int, max_states: int) -> _Found:
-    """Return the world of an environment without copies, from `COUNTED_STEPS` random steps."""
+    """Return the world of an environment that can't be copied: random actions are counted."""
     rng, first = np.random.default_rng(seed), first_action(env)
     tally = _Tally(name_of(env), max_states)
     here: Key = None
     for step in range(COUNTED_STEPS):
         if here is None:
-            seen, _ = env.reset(seed=seed)  # the same world, with other random numbers
+            observation, _ = env.reset(seed=seed)  # the same world, with other random numbers
             env.unwrapped.np_random = np.random.default_rng([seed, step])
-            here = key_of(env, seen, state)
-            tally.views.setdefault(here, digest(seen))
+            here = key_of(env, observation, state)
+            tally.views.setdefault(here, digest(observation))
             tally.keys[here] = None
         action = int(rng.integers(env.action_space.n))
         before = env.unwrapped.np_random.bit_generator.state
-        seen, reward, done, _, _ = env.step(first + action)
+        observation, reward, done, _, _ = env.step(first + action)
         drew = env.unwrapped.np_random.bit_generator.state != before
-        after = key_of(env, seen, state)
+        after = key_of(env, observation, state)
         tally.add((here, action), after, float(reward), done=bool(done), drew=drew)
         if not done:
-            tally.views.setdefault(after, digest(seen))
+            tally.views.setdefault(after, digest(observation))
         here = None if done else after
     return tally.found(by_chance=True)

@@ -1,8 +1,8 @@
-"""A Gymnasium environment behind the protocol of worlds.
+"""A Gymnasium environment as a `World`.
 
-States are numbers. They are those of a `Discrete` observation space, or the numbers of `keys`: the
-distinct states that `from_gymnasium` found. A time limit (``truncated``) is no fact about the
-world, so it ends nothing; ``terminated`` does.
+States are numbered by a `Discrete` observation space, or by `from_gymnasium`. The process ends if
+the environment is ``terminated``. A time limit (``truncated``) does not end it, since a time limit
+is not a property of the world.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class GymWorld:
         self.state = self._number(key_of(env, seen, state))
 
     def look(self) -> Any:
-        """Return a `Visit` of the current state, and what the environment shows in it."""
+        """Return a `Visit` of the current state; add a `Likelihood` if there are several worlds."""
         return self._with_view(Visit(self.state))
 
     def act(self, action: int | str) -> Any:
-        """Take an action; return the transition, and what the environment shows after it."""
+        """Take an action; return a `Transition`; add a `Likelihood` if there are several worlds."""
         error, table, before = InvalidProblemError, self._table, self.state
         known = None if table is None else table.models[0].action_names
         count = int(self.env.action_space.n)
@@ -93,7 +93,7 @@ class GymWorld:
         return self._with_view(Transition(before, action, self.state))
 
     def _with_view(self, event: Visit | Transition) -> Any:
-        """Return an event; if the worlds' observations differ, add the observation's likelihood."""
+        """Return the event; if there are several worlds, add the observation's `Likelihood`."""
         table = self._table
         if table is None or len(table.models) == 1 or self.ended:
             return event
@@ -102,12 +102,13 @@ class GymWorld:
         alike = np.array([1.0 if view in (None, shown) else 0.0 for view in views])
         if not alike.any():
             raise ImpossibleObservationError(
-                f"{name_of(self.env)} shows in state {table.keys[self.state]!r} what no world of "
-                "the conversion shows there: convert with seeds that include the seed of this world"
+                f"the observation of {name_of(self.env)} in state {table.keys[self.state]!r} fits "
+                "no world of the conversion: convert with the seed of this world as well"
             )
         return event, Likelihood(tuple(alike.tolist()))
 
     def _number(self, key: Key) -> int:
+        """Return the number of the state with a key; raise if the conversion did not find it."""
         if self._keys is None:
             return int(key) - int(self.env.observation_space.start)
         if key not in self._keys:
@@ -119,7 +120,7 @@ class GymWorld:
 
 
 def key_of(env: Any, seen: Any, state: Callable[[Any], Key] | None) -> Key:
-    """Return the key of the state that `env` is in, whose observation is `seen`."""
+    """Return the key of the state that `env` is in, given its observation `seen`."""
     if state is not None:
         key = state(env.unwrapped)
     elif isinstance(seen, tuple | list):
@@ -138,7 +139,7 @@ def key_of(env: Any, seen: Any, state: Callable[[Any], Key] | None) -> Key:
 
 
 def first_action(env: Any) -> int:
-    """Return the number of the environment's first action; raise unless they are discrete."""
+    """Return the number of the environment's first action; raise if actions are not discrete."""
     import gymnasium
 
     if not isinstance(env, gymnasium.Env):

@@ -1,4 +1,4 @@
-"""A world that simulates a model: the shortest way from an MDP to a run."""
+"""A world that simulates a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from homeward.models import EPSILON, Model, Moves, SparseMDP
 
 
 class ModelWorld:
-    """Simulates a model. Its observations are a `Visit` and a `Transition` after each action.
+    """Simulates a model. It returns a `Visit` at first, and a `Transition` after each action.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ModelWorld:
         self._rng = np.random.default_rng(self.seed)
 
     def look(self) -> Visit:
-        """Return the current state."""
+        """Return a `Visit` of the current state."""
         return Visit(self.state)
 
     def act(self, action: int | str) -> Transition:
