@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from homeward.beliefs import FiniteBelief, Rows, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.planning.adaptive import MAX_WORLDS, Worlds, set_of
+from homeward.planning.adaptive import MAX_WORLDS, Worlds, can_reach, set_of
 from homeward.planning.explorer import Explorer
 from homeward.planning.held import Held
 from homeward.planning.planner import Planner
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 HOME = np.zeros(1, np.int64)
+
+
+@pytest.mark.parametrize("states", [2, 128, 256, 300])
+def test_a_state_with_many_ways_on_reaches_home(states: int) -> None:
+    links = csr_array(np.eye(states, dtype=bool)[[0] * states] | np.ones((1, states), dtype=bool))
+    goal = np.arange(states) > 0
+    assert can_reach(links, goal).all()
+    assert not can_reach(links, goal, moving=goal)[0]
 
 
 class Drawn:

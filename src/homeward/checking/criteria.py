@@ -76,12 +76,7 @@ def check_criterion(
         findings.add("requirement", "require(situation)", "the same reward twice", "two rewards")
     findings.checked["requirement"] = None
     if isinstance(criterion, OwnCriterion):
-        rng = np.random.default_rng(seed)
-        usable = np.isfinite(model.reward)
-        policies = [
-            np.array([rng.choice(np.flatnonzero(row)) for row in usable]) for _ in range(POLICIES)
-        ]
-        _check_values(criterion, belief, requirement, policies, (state, discount), findings, seed)
+        _check_values(criterion, belief, requirement, state, discount, findings, seed)
         findings.checked["value"] = None
     return findings.finish(error)
 
@@ -108,25 +103,23 @@ def _check_values(
     criterion: OwnCriterion,
     belief: Any,
     requirement: Requirement,
-    policies: list[Any],
-    at: tuple[int, float],
+    state: int,
+    discount: float,
     findings: Findings,
     seed: int,
 ) -> None:
-    """Report the first policy whose total is above the mean of the criterion's values.
-
-    `at` is the state and γ.
-    """
-    state, discount = at
+    """Report the first random policy whose total is above the mean of the criterion's values."""
     model, rng = belief.mean(), np.random.default_rng(seed)
     if isinstance(belief, FiniteBelief):
         worlds, weights = list(belief.worlds), belief.weights
         findings.samples = len(worlds)
     else:
         worlds, weights = [belief.sample(rng) for _ in range(findings.samples)], None
-    usable = np.where(np.isfinite(model.reward), requirement.reward, 0.0)
-    solver = engine(model, discount, usable[None])
-    for policy in policies:
+    log_limit = findings.log_inverse_alpha(POLICIES)
+    usable, rng = np.isfinite(model.reward), np.random.default_rng(seed)
+    solver = engine(model, discount, np.where(usable, requirement.reward, 0.0)[None])
+    for _ in range(POLICIES):
+        policy = np.array([rng.choice(np.flatnonzero(row)) for row in usable])
         total = float(np.asarray(solver.evaluate(policy.astype(np.int32)))[0, state])
         claimed = requirement.least + requirement.unit * total
         values = np.array([criterion.value(world, policy, state, discount) for world in worlds])
@@ -138,13 +131,9 @@ def _check_values(
             mean = float(weights @ values)
         else:
             width = max(requirement.unit, float(np.ptp(values)))
-            half += float(
-                slack(values[:, None], findings.log_inverse_alpha(len(policies)), width)[0]
-            )
+            half += float(slack(values[:, None], log_limit, width)[0])
         if claimed > mean + half + ROUNDING:
             expected = f"{mean:.6g} ± {half:.2g} or less, the mean of value()"
-            what = f"the total of the reward under the policy {policy.tolist()}"
-            findings.add(
-                "value", f"state {model.state_name(state)}", expected, f"{what} is {claimed:.6g}"
-            )
+            given = f"the total under the policy {policy.tolist()} is {claimed:.6g}"
+            findings.add("value", f"state {model.state_name(state)}", expected, given)
             return

@@ -22,8 +22,7 @@ def describe_place(vehicle: Vehicle, state: int) -> list[int] | str:
     shape = getattr(vehicle.setup.belief, "shape", None)
     if shape is not None:
         return list(divmod(int(state), shape[1]))
-    names = vehicle.setup.belief.mean().state_names
-    return f"state {state}" if names is None else str(names[state])
+    return vehicle.setup.belief.mean().state_name(state)
 
 
 class Answers:
@@ -32,10 +31,6 @@ class Answers:
     def __init__(self, run: Run, kind: Kind, config: Config) -> None:
         self.replay = Replay(run.directory)
         self.vehicle = kind.vehicle_class()(config)
-
-    def refresh(self) -> bool:
-        """Read new reports; return False if the whole record must be read again."""
-        return self.replay.refresh()
 
     def next(self) -> dict[str, Any]:
         """Return the next move with its evidence; see `Mission.next`."""
@@ -50,7 +45,7 @@ class Answers:
             why = self.replay.why(step)
         action, to, move, line = why["action"], None, None, None
         if action is not None:
-            move = model.action_names[action] if model.action_names else f"action {action}"
+            move = model.action_name(action)
             if isinstance(model, Moves):
                 there = int(model.dest[state, action])
                 to, line = describe_place(self.vehicle, there), self.vehicle.line(state, there)
@@ -122,9 +117,8 @@ class Answers:
     def _way(self, way: HeldWay) -> dict[str, Any]:
         """Return a way home as JSON values."""
         model = self.vehicle.setup.belief.mean()
-        names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
         moves = [
-            {"move": names[a], "action": a, "to": describe_place(self.vehicle, s)}
+            {"move": model.action_name(a), "action": a, "to": describe_place(self.vehicle, s)}
             for a, s in zip(way.actions, way.states[1:], strict=True)
         ]
         value: dict[str, Any] = {
@@ -135,7 +129,7 @@ class Answers:
         }
         if way.policy is not None:  # on a general model: the action in each state
             value["policy"] = {
-                str(describe_place(self.vehicle, state)): names[action]
+                str(describe_place(self.vehicle, state)): model.action_name(action)
                 for state, action in enumerate(way.policy.tolist())
                 if action >= 0
             }

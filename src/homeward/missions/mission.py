@@ -163,7 +163,7 @@ class Mission:
 
     def _answer(self) -> Answers:
         """Return the answers after the last report."""
-        if self._answers is None or not self._answers.refresh():
+        if self._answers is None or not self._answers.replay.refresh():
             self._answers = Answers(self.run, self.kind, self.config)
         return self._answers
 
@@ -287,7 +287,7 @@ class Mission:
             raise ReportError(
                 Fault.IMPOSSIBLE, "the vehicle is in a final state: no further move is possible"
             )
-        plan = explorer.decide().plan
+        plan, name_of = explorer.decide().plan, explorer.belief.mean().action_name
         advised = None if plan is None else plan.action
         ways = [int(account.way[explorer.world.state]) for account in explorer.held.accounts]
         known = [a for a in (advised, *ways) if a is not None and a >= 0]
@@ -297,9 +297,9 @@ class Mission:
             way = f"from {self._place(explorer.world.state)} to {self._place(state)}"
             problem = f"exploration has ended, so no move is advised that leads {way}"
             if envelope.tried is not None:
-                problem = f"{self._move(explorer, envelope.tried)} can't lead {way}"
+                problem = f"{name_of(envelope.tried)} can't lead {way}"
             elif advised is not None:
-                problem = f"the advised move, {self._move(explorer, advised)}, can't lead {way}"
+                problem = f"the advised move, {name_of(advised)}, can't lead {way}"
             raise ReportError(
                 Fault.NOT_ADVISED,
                 f"{problem}: check the position, give the move that was tried (--tried), or report "
@@ -311,16 +311,11 @@ class Mission:
         if held is None:
             raise ReportError(
                 Fault.TOO_RISKY,
-                f"{self._move(explorer, action)} was not advised and would exceed the risk or the "
+                f"{name_of(action)} was not advised and would exceed the risk or the "
                 "limits that are left; if the vehicle is there all the same, report its position "
                 "as moved (--moved), without a move that was tried",
             )
         return OWN, action
-
-    def _move(self, explorer: RemoteExplorer, action: int) -> str:
-        """Return the name of an action."""
-        names = explorer.belief.mean().action_names
-        return names[action] if names else f"action {action}"
 
     def _place(self, state: int) -> str:
         """Return a state as text: its row and column, or its name."""

@@ -24,7 +24,7 @@ or until it is done or unsafe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -98,8 +98,8 @@ class RateSearch:
     task: Task
     looks_ahead: ClassVar[bool] = True  # whether to compare the best state with a beam search
     _bounds: FloatArray | None = None  # [S] upper bounds on gains; kept, since gains only shrink
-    _scratch: Scratch | None = None
-    _kept: KeptWays | None = None
+    _kept: KeptWays | None = None  # the ways home of each ledger; made by the first `view`
+    scratch: Scratch = field(init=False)  # arrays of the searches; made by the first `view`
 
     def choose(
         self, belief: Any, model: Moves, state: int, held: Held, *, learn: bool = True
@@ -191,12 +191,6 @@ class RateSearch:
         homes = [home(k) for k in range(len(paid))]
         return plan_of(task, model, state, found, action, policy, paid, homes, facts), paid, limit
 
-    @property
-    def scratch(self) -> Scratch:
-        """The arrays of the searches; `view` makes them once."""
-        assert self._scratch is not None
-        return self._scratch
-
     def view(
         self, belief: Any, model: Moves, state: int, held: Held, *, whole: bool = False
     ) -> View:
@@ -209,7 +203,7 @@ class RateSearch:
         graph = graph_of(belief, model, correction, allowed)
         if self._kept is None:
             self._kept = KeptWays(len(task.ledgers), model.states)
-            self._scratch = Scratch.of(model.states)
+            self.scratch = Scratch.of(model.states)
         surveys, sharp = [], belief if task.is_sharp else None
         usual = correction in (None, Correction.MOVES)
         risks = getattr(belief, "risks", None) if usual else None
