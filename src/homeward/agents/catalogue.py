@@ -68,16 +68,16 @@ def find_agent(name: str) -> PlanningAgent | ActingAgent:
     return _entry(name, find(name, {**shipped(), **_REGISTERED}, installed_agents(), "agent"))
 
 
-def _entry(name: str, found: Any) -> PlanningAgent | ActingAgent:
+def _entry(name: str, value: Any) -> PlanningAgent | ActingAgent:
     """Return the object with this name as an agent; raise if it is not an agent."""
-    if isinstance(found, PlanningAgent | ActingAgent):
-        return found
-    if isclass(found) and callable(getattr(found, "act", None)):
-        return ActingAgent(name, cast("type[Agent]", found))
-    if callable(found) and not isclass(found):
-        return ActingAgent(name, cast("type[Agent]", partial(SimpleNamespace, act=found)))
+    if isinstance(value, PlanningAgent | ActingAgent):
+        return value
+    if isclass(value) and callable(getattr(value, "act", None)):
+        return ActingAgent(name, cast("type[Agent]", value))
+    if callable(value) and not isclass(value):
+        return ActingAgent(name, cast("type[Agent]", partial(SimpleNamespace, act=value)))
     raise InvalidInputError(
-        f"{name} is a {'class' if isclass(found) else type(found).__name__} without a method "
+        f"{name} is a {'class' if isclass(value) else type(value).__name__} without a method "
         "act(belief, state, rng), so it is not an agent"
     )
 

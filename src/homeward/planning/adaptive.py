@@ -156,21 +156,21 @@ class Worlds:
         """Return a way home with its value; `policy` [S] serves sets that `policies` lacks."""
         if not policies:
             return self._evaluated(lambda *_: policy, adapts=False)
-        found = iter(policies.get(subset, policy) for subset in self._sets(self.whole))
-        return self._evaluated(lambda *_: next(found), adapts=True)
+        ordered = iter(policies.get(subset, policy) for subset in self._sets(self.whole))
+        return self._evaluated(lambda *_: next(ordered), adapts=True)
 
     def _sets(self, subset: int) -> list[int]:
         """Return `subset` and all sets that it can shrink to, smaller sets first."""
-        found: dict[int, None] = {}
+        visited: dict[int, None] = {}
 
         def visit(one: int) -> None:
             for smaller in np.unique(self.allowed & one).tolist():
-                if smaller not in (0, one) and smaller not in found:
+                if smaller not in (0, one) and smaller not in visited:
                     visit(smaller)
-            found[one] = None
+            visited[one] = None
 
         visit(subset)
-        return list(found)
+        return list(visited)
 
     def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> AdaptiveWay:
         """Return the way whose policies are chosen by `choose`, smaller sets first.

@@ -153,7 +153,7 @@ def _firsts(policies: IntArray, start: int) -> IntArray:
 def _variants(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
     """Return the mixture's policies with each other action in the current state, evaluated."""
     solver = engine_for(problem)
-    found = []
+    variants = []
     for action in np.flatnonzero(np.isfinite(problem.objective[problem.start])):
         for policy in solved.policies:
             changed = policy.copy()
@@ -161,8 +161,8 @@ def _variants(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
             first[problem.start] = action
             values = solver.evaluate(changed)[:, problem.start]
             margin = _margin(problem, values)
-            found.append(Choice(int(action), np.ones(1), changed[None], values, margin))
-    return found
+            variants.append(Choice(int(action), np.ones(1), changed[None], values, margin))
+    return variants
 
 
 def _margin(problem: Problem, values: FloatArray) -> float:

@@ -244,13 +244,13 @@ def best_ratio(
     quits: BoolArray = np.full(model.states, may_fail)
     quits[state] = False
     for _ in range(MAX_PRICE_ROUNDS):
-        found = _priced(model, ends, reward, cost, usable, quits, max(price, least), state)
-        if not 0.0 < found.gain < np.inf or not found.cost > 0.0:
+        priced = _priced(model, ends, reward, cost, usable, quits, max(price, least), state)
+        if not 0.0 < priced.gain < np.inf or not priced.cost > 0.0:
             break
-        ratio = found.gain / found.cost
+        ratio = priced.gain / priced.cost
         if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
             break
-        price, best = ratio, found
+        price, best = ratio, priced
     return best
 
 

@@ -205,8 +205,10 @@ class Guide:
                 return None
         else:
             sparse = model.sparse()
-            found = (task.returns(belief, sparse, k, a, state) for k, (_, a) in enumerate(kept))
-            paid = [returns.pay(state, action) for returns in found]
+            paid = [
+                task.returns(belief, sparse, k, account, state).pay(state, action)
+                for k, (_, account) in enumerate(kept)
+            ]
         if any(new.spent > max(x.budget, a.spent) for (x, a), new in zip(kept, paid, strict=True)):
             return None
         return replace(held, accounts=tuple(paid), proposal=None)
@@ -252,8 +254,8 @@ class Guide:
         graph = graph_of(belief, model, self.planner.correction)
         sharp = belief if task.is_sharp else None
         budgets = range(len(task.ledgers)) if which is None else which
-        found = ((task.ledgers[k], held.accounts[k]) for k in budgets)
-        return [x.survey(graph, account, state, sharp, whole=True) for x, account in found], sharp
+        pairs = ((task.ledgers[k], held.accounts[k]) for k in budgets)
+        return [x.survey(graph, account, state, sharp, whole=True) for x, account in pairs], sharp
 
     def _started(self, belief: Belief) -> RateSearch | GeneralSearch:
         """Return the search of the run; the first call makes it from `belief`."""

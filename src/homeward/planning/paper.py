@@ -108,9 +108,9 @@ def _refusal(plan: Plan) -> str:
         f"{c.name} at {c.level:g} (the safest action has {c.kept_corrected:.4f})"
         for c in plan.criteria
     )
-    said = f"no action in {plan.state_name(plan.state)} meets {kept}"
+    message = f"no action in {plan.state_name(plan.state)} meets {kept}"
     if len(plan.criteria) > 1 and plan.conflict:
         names = [f"{plan.criteria[k].name} at {plan.criteria[k].level:g}" for k in plan.conflict]
-        said += f"; no policy meets {' and '.join(names)}"
-        said += " together" if len(names) > 1 else ", even alone"
-    return said
+        message += f"; no policy meets {' and '.join(names)}"
+        message += " together" if len(names) > 1 else ", even alone"
+    return message

@@ -52,7 +52,7 @@ def path_values(
     layers = r.returns.policy[None] if r.returns.layers is None else r.returns.layers
     since = np.zeros(1, np.int64) if r.returns.since is None else r.returns.since
     limit = -1 if r.kind != "return" else model.states if r.within is None else r.within
-    γ, found = followed.discount, []
+    γ, bounds = followed.discount, []
     for policy in policies:
         exits = np.zeros(model.states, dtype=bool)
         if followed.exits is not None:
@@ -82,9 +82,9 @@ def path_values(
         least, exact = (1.0 - γ) * powers * out, powers * out - γ * powers * on
         total = worth[places[: 2 * pairs : 2]] @ np.maximum(least, exact)
         total += worth[places[2 * pairs :]] @ (weights * low[2 * pairs :])
-        found.append(float(total) - ROUNDING * (len(low) + model.states))
+        bounds.append(float(total) - ROUNDING * (len(low) + model.states))
     assert evaluator is not None
-    return np.array(found), evaluator
+    return np.array(bounds), evaluator
 
 
 @njit(cache=True)

@@ -112,31 +112,30 @@ class RateSearch:
         task = self.task
         view = self.view(belief, model, state, held)
         limit = Limit(view.total)
-        found = self.still(held.proposal, view)
-        most = MAX_FREE_SHARE if found is None else found.max_share
+        proposal = self.still(held.proposal, view)
+        most = MAX_FREE_SHARE if proposal is None else proposal.max_share
         if held.remaining - limit.left >= task.floor:  # there was news
-            found = None
-        if found is None or not view.whole.make_tour:
+            proposal = None
+        if proposal is None or not view.whole.make_tour:
             other, power = self.best(view), 1.0 if view.whole.logarithmic else TOUR_POWER
-            if found is None or (
-                other is not None and other.worth(power) > found.worth(power) * (1 + SWITCH_MARGIN)
-            ):
-                found, most = other, MAX_FREE_SHARE
-        if found is None or found.rate < task.floor:
-            slow = 0.0 if found is None else found.rate
-            found, limit = self.risky(view)
-            if found is None:  # to report the risk of going on
+            worth = 0.0 if other is None else other.worth(power)
+            if proposal is None or worth > proposal.worth(power) * (1 + SWITCH_MARGIN):
+                proposal, most = other, MAX_FREE_SHARE
+        if proposal is None or proposal.rate < task.floor:
+            slow = 0.0 if proposal is None else proposal.rate
+            proposal, limit = self.risky(view)
+            if proposal is None:  # to report the risk of going on
                 new = RateSearch(task)
                 _, limit = new.risky(new.view(belief, model, state, held, whole=True))
             limit, most = limit._replace(rate=slow), 1.0
         kept = [*zip(task.ledgers, view.surveys, strict=True)]
         sharp = belief if task.is_sharp else None
         accounts = tuple(survey.account for survey in view.surveys)
-        if found is None or not learn:
-            found = self.homeward(view)
-            if found is None:
+        if proposal is None or not learn:
+            proposal = self.homeward(view)
+            if proposal is None:
                 return None, accounts, limit
-        path = np.array(found.path)
+        path = np.array(proposal.path)
         given = view.graph, view.shares, np.inf, path, view.whole, False, 0.0, self.scratch
         actions, *_ = follow(*given)
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
@@ -145,17 +144,17 @@ class RateSearch:
         if not all(
             x.keeps(survey, new, state, action) for (x, survey), new in after if x.is_limited
         ):
-            found = self.homeward(view)
-            if found is None:
+            proposal = self.homeward(view)
+            if proposal is None:
                 return None, accounts, limit
-        if found.gain == 0.0:  # on the way home, which is held already
+        if proposal.gain == 0.0:  # on the way home, which is held already
             limited = next(a for x, a in zip(task.ledgers, accounts, strict=True) if x.limits)
             action = int(limited.way[state])
             paid = tuple(
                 a if x.limits else x.pay(survey, state, action, sharp)
                 for (x, survey), a in zip(kept, accounts, strict=True)
             )
-        rate = found.rate
+        rate = proposal.rate
 
         # A plan may live longer than the arrays of the belief: these functions compute them again.
         def policy() -> IntArray:
@@ -189,7 +188,8 @@ class RateSearch:
             return mean, rates, values, share
 
         homes = [home(k) for k in range(len(paid))]
-        return plan_of(task, model, state, found, action, policy, paid, homes, facts), paid, limit
+        plan = plan_of(task, model, state, proposal, action, policy, paid, homes, facts)
+        return plan, paid, limit
 
     def view(
         self, belief: Any, model: Moves, state: int, held: Held, *, whole: bool = False
@@ -307,8 +307,8 @@ class RateSearch:
                 if there > 1.0:  # the budgets allow the path, but not the action at its end
                     return None, Limit(remaining, gain, float(there))
                 risk = max(risk, there)
-            found = Proposal(tuple(path.tolist()), gain, steps, float(risk))
-            return found, Limit(remaining, over_gain, over)
+            proposal = Proposal(tuple(path.tolist()), gain, steps, float(risk))
+            return proposal, Limit(remaining, over_gain, over)
         return None, Limit(remaining)
 
     def still(self, held: Proposal | None, view: View) -> Proposal | None:
@@ -327,7 +327,7 @@ class RateSearch:
     def rates(self, view: View) -> FloatArray:
         """Return for each action the best rate [A] of a path that starts with it; 0 without one."""
         graph, shares, looks = view.graph, view.shares, view.looks(MAX_FREE_SHARE)
-        found, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
+        rates, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
         for a, share in enumerate(shares.at(ends)):
             p, there = graph.success[view.state, a], int(ends[a])
             if p >= MIN_SUCCESS and there != view.state and share <= 1.0:
@@ -339,5 +339,5 @@ class RateSearch:
                     reach = reach._replace(left=left)
                 after = graph._replace(reach=reach)
                 _, gain, steps, _ = search_outward(after, shares, MAX_FREE_SHARE, *where)
-                found[a] = gain / steps
-        return found
+                rates[a] = gain / steps
+        return rates

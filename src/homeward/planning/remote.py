@@ -117,10 +117,10 @@ class RemoteExplorer(Explorer):
         model, state = self.belief.mean(), self.world.state
         if isinstance(model, Moves):
             return np.unique([state, int(model.dest[state, action])])
-        found: IntArray = np.asarray(
+        states: IntArray = np.asarray(
             model.transitions[[state * model.actions + action]].indices, np.int64
         )
-        return found
+        return states
 
     def look(self, observation: Any) -> None:
         """Learn from an observation without an action."""

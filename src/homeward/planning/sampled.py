@@ -131,8 +131,8 @@ class Draws(NamedTuple):
 
     def chance(self, which: IntArray) -> FloatArray:
         """Return the probabilities [n, k] of transitions `which` [k]."""
-        found: FloatArray = self.shares[:, self.column[which]]
-        return found
+        chances: FloatArray = self.shares[:, self.column[which]]
+        return chances
 
     def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
         """Return the probability [n, S] of coming home by a policy [S] in each world.

@@ -194,25 +194,25 @@ def from_gymnasium(
         raise error("the number of tries is 0, expected 1 or more")
     table = getattr(env.unwrapped, "P", None)
     if state is None and isinstance(table, dict | list) and len(chosen) == 1:
-        found = [_from_table(env, table)]
+        worlds = [_from_table(env, table)]
         source = Source.TABLE
     else:
         _check_space(env, state)
-        found = [_probe(env, state, seed, tries, max_states) for seed in chosen]
-        is_counted = any(world.random or world.by_chance for world in found)
+        worlds = [_probe(env, state, seed, tries, max_states) for seed in chosen]
+        is_counted = any(world.random or world.by_chance for world in worlds)
         source = Source.COUNTED if is_counted else Source.PROBED
-    if source is Source.COUNTED and len(found) > 1:
+    if source is Source.COUNTED and len(worlds) > 1:
         raise error(
             f"{name_of(env)} has random outcomes, which can be counted only in the world of one "
             f"seed: {len(chosen)} seeds are given, expected 1"
         )
-    keys = tuple(dict.fromkeys(key for world in found for key in world.keys))
+    keys = tuple(dict.fromkeys(key for world in worlds for key in world.keys))
     is_numbered = all(isinstance(key, int) for key in keys)
     named = None if is_numbered else tuple(str(key) for key in keys)
     names = named, None if action_names is None else tuple(action_names)
     actions, frequency = int(env.action_space.n), Counter[bytes]()
     distinct: dict[bytes, tuple[_Found, SparseMDP]] = {}
-    for world in found:
+    for world in worlds:
         model = world.model(keys, actions, names, rewards=rewards)
         rows = model.transitions
         parts = rows.indptr, rows.indices, rows.data, model.reward
@@ -224,12 +224,12 @@ def from_gymnasium(
     return GymnasiumTable(
         env,
         tuple(model for _, model in distinct.values()),
-        np.array([*frequency.values()]) / len(found),
+        np.array([*frequency.values()]) / len(worlds),
         source,
         keys,
-        frozenset(key for world in found for key in world.final),
-        found[0].rows(keys, actions) if is_counted else (),
-        found[0].certain_rows(keys, actions) if is_counted else frozenset(),
+        frozenset(key for world in worlds for key in world.final),
+        worlds[0].rows(keys, actions) if is_counted else (),
+        worlds[0].certain_rows(keys, actions) if is_counted else frozenset(),
         tuple({numbers[k]: view for k, view in w.views.items()} for w, _ in distinct.values()),
         state,
     )
