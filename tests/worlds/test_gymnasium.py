@@ -99,7 +99,7 @@ def test_a_world_that_no_seed_of_the_conversion_gives_is_named() -> None:
     room = Room()
     table = from_gymnasium(room, state=cell_of, seeds=range(20))
     room.seen = lambda: np.array([True])  # type: ignore[method-assign]  # no world shows it here
-    with pytest.raises(hw.ImpossibleObservationError, match=r"state 0 .* convert with the seed of this world"):
+    with pytest.raises(hw.ImpossibleObservationError, match=r"state 0 .* the seed of this world"):
         table.world(seed=0).look()
 
 
