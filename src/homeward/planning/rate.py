@@ -118,8 +118,10 @@ class RateSearch:
             proposal = None
         if proposal is None or not view.whole.make_tour:
             other, power = self.best(view), 1.0 if view.whole.logarithmic else TOUR_POWER
-            worth = 0.0 if other is None else other.worth(power)
-            if proposal is None or worth > proposal.worth(power) * (1 + SWITCH_MARGIN):
+            if proposal is None or (
+                other is not None
+                and other.worth(power) > proposal.worth(power) * (1 + SWITCH_MARGIN)
+            ):
                 proposal, most = other, MAX_FREE_SHARE
         if proposal is None or proposal.rate < task.floor:
             slow = 0.0 if proposal is None else proposal.rate
