@@ -104,7 +104,7 @@ def certify(
     sampled = stored.parts and stored.plan.criteria and method in ("all", "sampling")
     try:
         with progress_bar("sampling episodes", episodes, quiet=as_json or not sampled) as advance:
-            found = certificate.certify(
+            report = certificate.certify(
                 stored,
                 method=method,  # type: ignore[arg-type]
                 episodes=episodes,
@@ -116,17 +116,17 @@ def certify(
     except KeyboardInterrupt:
         sys.stderr.write("stopped; nothing is certified\n")
         raise typer.Exit(STOPPED) from None
-    if recorded is not None and found.verdicts:
-        found = compare(found, recorded)
+    if recorded is not None and report.verdicts:
+        report = compare(report, recorded)
     if as_json:
         where = {} if recorded is None else {"step": recorded.record.step}
         saved = {} if out is None else {"saved": str(out)}
-        say_json({"plan": str(what), **where, **saved, **found.as_dict()})
+        say_json({"plan": str(what), **where, **saved, **report.as_dict()})
     else:
-        _print_certificate(found, title)
+        _print_certificate(report, title)
         if out is not None:
             say(f"plan: {out}")
-    raise typer.Exit(1 if found.refuted else 0)
+    raise typer.Exit(1 if report.refuted else 0)
 
 
 def _print_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
@@ -153,10 +153,10 @@ def _print_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
         say(sentence(note))
 
 
-def _print_certificate(found: Certificate, title: str) -> None:
+def _print_certificate(report: Certificate, title: str) -> None:
     """Print the verdicts of a certificate as a table, then sentences on its checks."""
-    if not found.verdicts:
-        for note in found.notes:
+    if not report.verdicts:
+        for note in report.notes:
             say(f"{title}: {note}")
         return
 
@@ -164,7 +164,7 @@ def _print_certificate(found: Certificate, title: str) -> None:
         return "-" if value is None else f"{value:.6g}"
 
     rows = []
-    for verdict in found.verdicts:
+    for verdict in report.verdicts:
         between = f"{number(verdict.low)} and {number(verdict.high)}"
         if verdict.low is None or verdict.high is None:
             between = "-"
@@ -174,28 +174,28 @@ def _print_certificate(found: Certificate, title: str) -> None:
         row |= {"required": number(verdict.level), "claimed": number(verdict.claimed)}
         row |= {"estimate": number(verdict.estimate), "between": between}
         rows.append({**row, "verdict": verdict.words})
-    red = [i for i, verdict in enumerate(found.verdicts) if verdict.refuted]
+    red = [i for i, verdict in enumerate(report.verdicts) if verdict.refuted]
     right = ("required", "claimed", "estimate", "between")
     print_table(rows, f"Bounds claimed by {title}", right, red)
-    worth, count = found.worth, len(found.verdicts)
-    for reason in (*worth.reasons, *found.said):
+    worth, count = report.worth, len(report.verdicts)
+    for reason in (*worth.reasons, *report.said):
         say(f"Refuted: {reason}.")
     if worth.recomputed_value is not None:
         upper = ""
         if worth.recomputed_upper is not None:
             upper = f"; the value of every safe plan is at most {worth.recomputed_upper:.6g}"
         say(f"Arithmetic: the value of the plan is {worth.recomputed_value:.6g}{upper}.")
-    if found.episodes:
-        cut = max(v.sampled.cut for v in found.verdicts if v.sampled is not None)
+    if report.episodes:
+        cut = max(v.sampled.cut for v in report.verdicts if v.sampled is not None)
         stopped = f"; up to {cut} were stopped early" if cut else ""
         together = "the interval holds" if count == 1 else f"all {count} intervals hold jointly"
         say(
-            f"Sampling: {found.episodes} episodes, seed {found.seed}{stopped}; {together} with "
-            f"probability at least {found.confidence:g}."
+            f"Sampling: {report.episodes} episodes, seed {report.seed}{stopped}; {together} with "
+            f"probability at least {report.confidence:g}."
         )
-    for note in found.notes:
+    for note in report.notes:
         say(sentence(note))
     result = f"{len(red)} of {count} bounds are refuted."
-    if found.refuted and not red:
+    if report.refuted and not red:
         result = "No bound is refuted, but another claim is."
-    say(f"{result} The check took {found.seconds:.1f} s.")
+    say(f"{result} The check took {report.seconds:.1f} s.")

@@ -55,9 +55,9 @@ def criteria(
         check_writable(picture)
     for picture, story in pictures.items():
         save(draw_criterion(story), picture)
-    found = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
+    result = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
     title = "Criteria and value of each policy"
-    show(found, {"rows": title}, f"{len(pictures)} pictures are in {out}.", as_json)
+    show(result, {"rows": title}, f"{len(pictures)} pictures are in {out}.", as_json)
 
 
 @app.command()
@@ -242,13 +242,13 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
         solver = None
     names = belief.worlds[0].state_names or ()
     path = [names[s] for s in decision.path]
-    found = None if decision.world is None else list(assignment(formula, decision.world))
+    literals = None if decision.world is None else list(assignment(formula, decision.world))
     answer = {True: "satisfiable", False: "unsatisfiable", None: "not installed (homeward[sat])"}
     if as_json:
         size = {"variables": formula.variables, "clauses": len(formula.clauses)}
         worlds = {"worlds": decision.worlds, "open_worlds": decision.open_worlds}
         way = {"return_path": path, "probability": decision.probability, "solver": solver}
-        answers = {"satisfiable": decision.safe, "assignment": found}
+        answers = {"satisfiable": decision.safe, "assignment": literals}
         say_json({"file": formula.name, **size, **worlds, **answers, **way})
     else:
         say(f"{formula.name}: {answer[decision.safe]}")
@@ -257,8 +257,8 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
             f"({formula.variables} variables, {len(formula.clauses)} clauses) "
             "have a way back from S to D."
         )
-        if found is not None:
-            say(f"Assignment: {' '.join(map(str, found))}")
+        if literals is not None:
+            say(f"Assignment: {' '.join(map(str, literals))}")
             say(f"Likeliest way back, with probability {decision.probability:.6g}:")
             say(f"  {' → '.join(path)}")
         say(f"SAT solver: {answer[solver]}")
@@ -273,9 +273,9 @@ def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: boo
     from homeward.paper.satisfiability import try_formulas
 
     trials = try_formulas(formulas, np.random.default_rng(seed), variables)
-    found = list(track(trials, "deciding", quiet=as_json, total=formulas))
-    yes = sum(solver for _, _, solver in found)
-    disputed = [formula.dimacs() for formula, ours, solver in found if ours != solver]
+    answers = list(track(trials, "deciding", quiet=as_json, total=formulas))
+    yes = sum(solver for _, _, solver in answers)
+    disputed = [formula.dimacs() for formula, ours, solver in answers if ours != solver]
     agreed = formulas - len(disputed)
     if as_json:
         counts = {"formulas": formulas, "satisfiable": yes, "unsatisfiable": formulas - yes}

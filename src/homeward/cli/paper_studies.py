@@ -113,14 +113,14 @@ def levels(
 
     file = study.file(*([] if (worlds, steps) == (300, LIMIT) else [f"{worlds}x{steps}"]))
     rows = study.rows(file, cells_of(steps), range(worlds))
-    found = summarise(rows)
-    save(draw_levels(found), study.out)
-    refuted = sum(not level.holds for level in found)
-    shown = [asdict(level) if study.as_json else _level_row(level) for level in found]
+    counts = summarise(rows)
+    save(draw_levels(counts), study.out)
+    refuted = sum(not level.holds for level in counts)
+    shown = [asdict(level) if study.as_json else _level_row(level) for level in counts]
     study.show(
         {"rows": shown, "refuted": refuted},
         {"rows": "Fraction of worlds with a way home (99 % lower bound), and nats learned"},
-        f"{refuted} of {len(found)} levels are refuted at 99 % confidence; {len(rows)} runs",
+        f"{refuted} of {len(counts)} levels are refuted at 99 % confidence; {len(rows)} runs",
         file,
     )
     raise typer.Exit(0 if refuted == 0 else 1)
@@ -236,8 +236,10 @@ def mars(
     file = study.file(*changed)
     _check_ground(file, cells)
     rows = study.rows(file, cells, range(terrains))
-    found = summarise(rows)
-    save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), study.out)
+    summaries = summarise(rows)
+    save(
+        draw_curves(summaries, steps, {row["seed"]: row["clairvoyant"] for row in rows}), study.out
+    )
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
     save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
     where = f"synthetic Mars, seeds 0 to {terrains - 1}."
@@ -245,7 +247,7 @@ def mars(
         where = f"{ground.name}, {terrains} draws of its error."
     study.show(
         {
-            "rows": found if study.as_json else [_mars_row(setting) for setting in found],
+            "rows": summaries if study.as_json else [_mars_row(setting) for setting in summaries],
             "terrain": where,
             "steps": steps,
             "sensor_range": reach,
@@ -278,21 +280,21 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
         )
 
 
-def _mars_row(found: dict[str, Any]) -> dict[str, str]:
+def _mars_row(summary: dict[str, Any]) -> dict[str, str]:
     """Return the summary of a setting, as in `summarise`, as a row of the printed table."""
     from homeward.paper.mars import MARKS
 
-    paper, shares = found["paper"], found["shares"]
-    row = {"setting": found["setting"], "paper": "" if paper is None else f"{paper:,.0f}"}
-    for mark, nats, share in zip(MARKS, found["marks"], shares, strict=False):
+    paper, shares = summary["paper"], summary["shares"]
+    row = {"setting": summary["setting"], "paper": "" if paper is None else f"{paper:,.0f}"}
+    for mark, nats, share in zip(MARKS, summary["marks"], shares, strict=False):
         if nats is not None and share is not None:
             row[f"{mark:,}"] = f"{nats:,.0f} ({share:.0%})"
     return row | {
-        "end": f"{found['median']:,.0f} ({shares[-1]:.0%})",
-        "cells": f"{found['visited']:.0%}",
-        "stranded": f"{found['stranded']} of {found['runs']}",
-        "steps without gain": f"{found['without_news']:,}",
-        "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found["ends"].items()),
+        "end": f"{summary['median']:,.0f} ({shares[-1]:.0%})",
+        "cells": f"{summary['visited']:.0%}",
+        "stranded": f"{summary['stranded']} of {summary['runs']}",
+        "steps without gain": f"{summary['without_news']:,}",
+        "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in summary["ends"].items()),
     }
 
 
@@ -312,7 +314,7 @@ def timing(
     """
     from homeward.paper.timing import MAP, time_settings
 
-    found = time_settings(steps, seed, scale, correction.value)
+    timings = time_settings(steps, seed, scale, correction.value)
     shown = [
         {
             "setting": t["setting"],
@@ -322,9 +324,9 @@ def timing(
             "longest, ms": f"{t['longest']:.1f}",
         }
         | ({"times faster": f"{t['times faster']:,.0f}"} if t["times faster"] else {})
-        for t in found
+        for t in timings
     ]
-    size = found[0]["shape"]
+    size = timings[0]["shape"]
     conclusion = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
     if size != MAP:
         conclusion += (
@@ -332,7 +334,7 @@ def timing(
         )
     show(
         {
-            "rows": found if as_json else shown,
+            "rows": timings if as_json else shown,
             "steps": steps,
             "correction": correction.value,
             "map": list(size),
@@ -436,6 +438,6 @@ def toytext(
     titles["taxi"] = f"Ours with a taxi that is dry or rainy with equal probability, δ = {delta:g}"
     titles["calibration"] = f"Calibration: one plan in worlds drawn from the prior, δ = {delta:g}"
     verdict = "the safety level holds" if holds else "the safety level was not shown to hold"
-    found = {"runs": rows, "taxi": taxi, "calibration": calibration, "holds": holds}
-    show(found, titles, verdict, as_json)
+    result = {"runs": rows, "taxi": taxi, "calibration": calibration, "holds": holds}
+    show(result, titles, verdict, as_json)
     raise typer.Exit(0 if holds else 1)

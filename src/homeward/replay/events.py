@@ -35,13 +35,13 @@ class Event(NamedTuple):
 
 def events_of(replay: Replay) -> list[Event]:
     """Return the events that follow from the records and the true world, in order of steps."""
-    found = [*_of_proposals(replay), *_of_budgets(replay)]
+    events = [*_of_proposals(replay), *_of_budgets(replay)]
     trapped, steps = trapped_at(replay), len(replay.log)
     if trapped is not None:
-        found.append(Event(trapped, "trapped", int(replay.log.path_to(trapped)[-1])))
+        events.append(Event(trapped, "trapped", int(replay.log.path_to(trapped)[-1])))
     if replay.run.manifest.end is not None:
-        found.append(Event(steps, "ended", int(replay.log.path_to(steps)[-1]) if steps else None))
-    return sorted(found, key=lambda event: (event.step, event.code))
+        events.append(Event(steps, "ended", int(replay.log.path_to(steps)[-1]) if steps else None))
+    return sorted(events, key=lambda event: (event.step, event.code))
 
 
 def trapped_at(replay: Replay) -> int | None:

@@ -194,8 +194,8 @@ class Decisions:
             value, policy = ways.value, ways.choice
         else:
             sparse = model.sparse()
-            found = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
-            value, policy = found.value, found.account.way
+            returns = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
+            value, policy = returns.value, returns.account.way
         solution = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
         return ledger.homes.astype(np.int32), solution
 

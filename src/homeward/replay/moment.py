@@ -63,8 +63,8 @@ class Moment:
         bound at its second end. If actions have several outcomes, there is no single path, and
         ``edges`` is empty.
         """
-        home, found = self.returns
-        value, policy, model = found.value, found.policy, self.model
+        home, solution = self.returns
+        value, policy, model = solution.value, solution.policy, self.model
         edges: list[dict[str, Any]] = []
         here, homes = cell, set(home.tolist())
         if value[cell] > 0.0 and isinstance(model, Moves):

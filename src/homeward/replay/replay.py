@@ -121,9 +121,9 @@ class Replay:
         """Return the layers [R, C] by name, after a number of steps."""
         kept, at_end = self.kind.kept_layers, step == len(self.log) and not self.is_set_up
         if kept is not None and at_end and self.run.status is RunStatus.FINISHED:
-            found = kept(self.run.fields())
-            if names and set(names) <= found.keys():
-                return {name: found[name] for name in names}
+            stored = kept(self.run.fields())
+            if names and set(names) <= stored.keys():
+                return {name: stored[name] for name in names}
         moment = self.at(step)
         known = {entry["name"] for entry in self.scene.layers}
         for name in names:
@@ -221,9 +221,9 @@ class Replay:
         if first == step:
             return self._plan(moment, warm_start)
         if states > SMALL:
-            found = self._plan(moment, warm_start, keep=False)
-            if states > LARGE or self._agrees(found, step):
-                return found
+            plan = self._plan(moment, warm_start, keep=False)
+            if states > LARGE or self._agrees(plan, step):
+                return plan
         for number in range(first, step):
             if number > first:
                 self.check_interrupted()

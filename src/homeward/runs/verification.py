@@ -133,10 +133,10 @@ def _judge_run(
             f"{run.directory}: the bound of step {last.step} is {kept:g}, expected 0 to 1"
         )
     reasons = _plan_all_again(records, kind, explorer)
-    found = None if reasons or explorer.held is None else explorer.held.kept
+    kept_again = None if reasons or explorer.held is None else explorer.held.kept
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
-    verdict = RunVerdict(level, kept, found, tuple(reasons))
+    verdict = RunVerdict(level, kept, kept_again, tuple(reasons))
     note = None
     if not claims:
         note = "this run has no safety level, so there is nothing to audit"
