@@ -229,7 +229,7 @@ def test_a_strict_explorer_raises_and_says_where_and_how_far() -> None:
     scout = explorer(world, planner=planner, strict=True)
     with pytest.raises(
         InfeasibleError,
-        match=r"no action in state 1 meets return to state 0 at 0\.5 \(the chosen one has 0\.0",
+        match=r"no action in state 1 meets return to state 0 at 0\.5 \(the safest action has 0\.0",
     ):
         next(scout.explore(100))
     assert scout.end is End.INFEASIBLE

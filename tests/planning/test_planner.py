@@ -962,7 +962,7 @@ def test_the_three_kinds_are_spoken_of_in_their_own_words() -> None:
 
 def test_a_plan_without_a_way_home_has_none_to_show() -> None:
     found = Planner(constant(IN_CRATER), [EarnAtLeast(0.5, WORK)], 0.5)
-    with pytest.raises(InvalidProblemError, match="no criterion that asks for a way home"):
+    with pytest.raises(InvalidProblemError, match="no criterion that requires a return"):
         found.plan(FiniteBelief([CRATER]), 0).way_home  # noqa: B018
 
 
