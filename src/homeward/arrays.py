@@ -56,7 +56,8 @@ def are_among(ascending: IntArray, values: IntArray) -> BoolArray:
     """Return the mask [m] of the `values` [m] that occur in an `ascending` array [n]."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
-    return ascending.take(np.searchsorted(ascending, values), mode="clip") == values
+    result: BoolArray = ascending.take(np.searchsorted(ascending, values), mode="clip") == values
+    return result
 
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:

@@ -55,7 +55,8 @@ class _AfterImport:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
+        result: ModuleType | None = self.loader.create_module(spec)
+        return result
 
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)

@@ -57,12 +57,14 @@ class Named:
     @property
     def states(self) -> int:
         """The number of states, S."""
-        return self.reward.shape[0]
+        result: int = self.reward.shape[0]
+        return result
 
     @property
     def actions(self) -> int:
         """The number of actions, A."""
-        return self.reward.shape[1]
+        result: int = self.reward.shape[1]
+        return result
 
     def state_name(self, state: int) -> str:
         """Return the name of a state, or "state 3" if the model has no names."""
@@ -136,7 +138,8 @@ class SparseMDP(Named):
     def row(self, state: int, action: int) -> FloatArray:
         """Return the probability [S] of each next state after `action` in `state`."""
         at = state * self.actions + action
-        return self.transitions[at : at + 1].toarray()[0]
+        result: FloatArray = self.transitions[at : at + 1].toarray()[0]
+        return result
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
         """Return the expected value [K, A] of the next state after each action in `state`.
@@ -296,7 +299,8 @@ class Moves(Named):
         `values` [K, S] are K values of each state.
         """
         go = self.success[state]
-        return go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
+        result: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
+        return result
 
     def leaving(self, state: int) -> FloatArray:
         """Return the probability [A] that an action leaves `state`."""

@@ -27,7 +27,8 @@ def _blas() -> ThreadpoolController:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context manager within which every BLAS uses one thread."""
-    return _blas().limit(limits=1)
+    result: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return result
 
 
 def on_one_thread(method: Method) -> Method:

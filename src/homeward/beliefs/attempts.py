@@ -104,7 +104,8 @@ class Edges(NamedTuple):
     def agree(self, heights: FloatArray) -> BoolArray:
         """Return the mask [..., n] of the outcomes that agree with `heights` [..., S]."""
         rise = heights[..., self.end] - heights[..., self.start]
-        return ((-self.down <= rise) & (rise <= self.up)) == self.worked
+        result: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
+        return result
 
 
 def edges_of(attempts: Attempts, dest: IntArray, limits: tuple[FloatArray, FloatArray]) -> Edges:
@@ -231,7 +232,8 @@ def _draw_component(
     while batch <= MAX_BATCH:
         good = edges.agree(tried).all(axis=1)
         if good.any():
-            return tried[np.argmax(good)]
+            result: FloatArray = tried[np.argmax(good)]
+            return result
         batch *= 4
         tried = rng.normal(mean, deviation, (batch, len(mean)))
     alone = Components(np.arange(len(mean)), edges, np.zeros(len(mean), np.intp), 1)

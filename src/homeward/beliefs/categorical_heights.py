@@ -150,7 +150,8 @@ class HeightBelief:
     @property
     def seen(self) -> BoolArray:
         """Mask [S] of squares that are not UNKNOWN: their height was seen, or they are walls."""
-        return self.known != UNKNOWN
+        result: BoolArray = self.known != UNKNOWN
+        return result
 
     @property
     def counts(self) -> FloatArray:
@@ -185,7 +186,8 @@ class HeightBelief:
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of unknown squares that may be walls."""
         wall = np.broadcast_to(self.tables.wall, len(self.known))
-        return (self.known == UNKNOWN) & (wall > 0.0) & (wall < 1.0)
+        result: BoolArray = (self.known == UNKNOWN) & (wall > 0.0) & (wall < 1.0)
+        return result
 
     def uncovers(self) -> FloatArray:
         """Return the expected number [S, A] of unseen squares that a move would reveal.
@@ -202,7 +204,8 @@ class HeightBelief:
         After seen heights, only moves into and out of squares that were unknown are computed again.
         """
         if isinstance(observation, tuple | list):
-            return in_turn(self, observation)
+            result: Self = in_turn(self, observation)
+            return result
         if isinstance(observation, Transition):
             return self._after_move(observation)
         if not isinstance(observation, Reveal):
@@ -303,7 +306,8 @@ def check_climb(climb: object, error: Error) -> int:
     """Return the largest rise of a move, in levels; raise unless it is a whole number above 0."""
     if index(climb, MAX_HEIGHT, "the climb", error) < 1:
         raise error("the climb is 0, expected 1 or more")
-    return int(climb)  # type: ignore[call-overload]
+    result: int = int(climb)  # type: ignore[call-overload]
+    return result
 
 
 def _model(
@@ -382,4 +386,5 @@ def cumulative(mass: FloatArray) -> FloatArray:
 def draw_heights(prior: FloatArray, states: int, rng: np.random.Generator) -> IntArray:
     """Return heights [S] drawn independently from a prior [H] or [S, H]."""
     below = cumulative(np.atleast_2d(prior))
-    return 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
+    result: IntArray = 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
+    return result

@@ -74,7 +74,8 @@ def _stirling_remainder(x: FloatArray) -> FloatArray:
 
 def changes_state(dest: IntArray) -> BoolArray:
     """Return the mask [S, A] of the moves whose destination is another state."""
-    return dest != np.arange(len(dest))[:, None]
+    result: BoolArray = dest != np.arange(len(dest))[:, None]
+    return result
 
 
 def returning_correction(dest: IntArray, success: FloatArray) -> FloatArray:

@@ -284,7 +284,8 @@ def difference_residuals(
     determinant = np.maximum(a * b - c * c, np.finfo(float).tiny)
     difference = ((b + c) * weights[one] - (a + c) * weights[two]) / determinant
     variance = (a + b + 2.0 * c) / determinant
-    return difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    result: FloatArray = difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return result
 
 
 def _correlation(x: FloatArray, smoothness: float) -> FloatArray:

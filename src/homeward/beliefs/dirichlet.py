@@ -188,7 +188,8 @@ class DirichletBelief:
         labels = Labels(states, actions, self.state_names, self.action_names)
         match observation:
             case tuple() | list():
-                return in_turn(self, observation)
+                result: Self = in_turn(self, observation)
+                return result
             case Visit():
                 visited[observation.number(labels)] = True
                 return replace(self, visited=visited)
@@ -246,7 +247,8 @@ def _labels(outcomes: IntArray, alpha: FloatArray) -> IntArray:
 def _same_target(outcomes: IntArray, alpha: FloatArray) -> BoolArray:
     """Return the mask [S, A, O, O] of pairs of possible outcomes that lead to the same state."""
     apart = np.where(alpha > 0, outcomes, END - 1 - np.arange(outcomes.shape[2]))
-    return apart[:, :, :, None] == apart[:, :, None, :]
+    result: BoolArray = apart[:, :, :, None] == apart[:, :, None, :]
+    return result
 
 
 def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:

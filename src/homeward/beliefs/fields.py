@@ -454,7 +454,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
         matrix = self._prior_rows(np.arange(len(self.blocked)))
         matrix = matrix.copy() if matrix is self.kernel else matrix
         matrix.flat[:: len(matrix) + 1] += JITTER * float(self._prior_variance.max())
-        return cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        result: FloatArray = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return result
 
     @cached_property
     def _solver(self) -> tuple[IntArray, FloatArray, tuple[FloatArray, bool]]:

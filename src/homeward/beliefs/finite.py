@@ -189,7 +189,8 @@ class FiniteBelief:
         visited, counts, labels = self.visited.copy(), self.counts, Labels.of(self.worlds[0])
         match observation:
             case tuple() | list():
-                return in_turn(self, observation)
+                result: Self = in_turn(self, observation)
+                return result
             case Visit():
                 visited[observation.number(labels)] = True
                 return replace(self, visited=visited)

@@ -307,7 +307,8 @@ class SlopeBelief:
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
         """Return the belief after measured heights, a tried move, both, or a list of these."""
         if isinstance(observation, tuple | list):
-            return in_turn(self, observation)
+            result: Self = in_turn(self, observation)
+            return result
         if not isinstance(observation, Heights | Transition):
             raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         seen = observation if isinstance(observation, Heights) else None
@@ -420,7 +421,8 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         elif cells or tried:
             chances = self._updated_chances(chances, cells, tried)
         self.__dict__["_kept"] = chances, (), ()
-        return chances
+        result: Chances = chances
+        return result
 
     def _all_chances(self) -> Chances:
         """Compute all bounds from scratch."""
@@ -498,11 +500,13 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             at = np.unique(np.concatenate(cells))
             version = version.changed(at, self.height[at])
         self.__dict__["_surface"] = version, ()
-        return version.read()
+        result: FloatArray = version.read()
+        return result
 
     def lent_variance(self) -> FloatArray:
         """Return `variance` [S] in m² for compiled searches, which must not write to it."""
-        return self.__dict__["_sources"]["variance"].lend()
+        result: FloatArray = self.__dict__["_sources"]["variance"].lend()
+        return result
 
     def gain_left(self, weight: float) -> tuple[float, float]:
         """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance.

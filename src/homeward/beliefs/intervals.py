@@ -17,7 +17,8 @@ def mass(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return Pr(low < Z < high) for a standard normal Z, precise in both tails; 0 if low ≥ high."""
     upper = low > 0.0
     low, high = np.where(upper, -high, low), np.where(upper, -low, high)
-    return np.maximum(0.0, ndtr(high) - ndtr(low))
+    result: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
+    return result
 
 
 def keep(intervals: Intervals, low: float, high: float) -> Intervals:
@@ -54,7 +55,8 @@ def mass_in(
     """
     low = np.maximum(intervals[..., 0].T, above)
     high = np.minimum(intervals[..., 1].T, below)
-    return mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
+    result: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
+    return result
 
 
 def mass_with_rise(
@@ -86,7 +88,8 @@ def mass_with_rise(
     below = below + beyond * ndtr((b - mean_there) / deviation_there)
     for _ in range(3):
         below = below[1] - below[0]
-    return below.sum(axis=(0, 1))
+    result: FloatArray = below.sum(axis=(0, 1))
+    return result
 
 
 def _both_below(h: FloatArray, k: FloatArray, share: FloatArray, rest: FloatArray) -> FloatArray:

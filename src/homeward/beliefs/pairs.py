@@ -48,7 +48,8 @@ def joint_tail(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     mass = np.append(above[:, :-1] - above[:, 1:], above[:, -1:], axis=1)
     least = np.clip(rho - RHO_ALLOWANCE, 0.0, 1.0 - RHO_ALLOWANCE)[:, None]
     factor = ndtr((least * x - k[:, None]) / np.sqrt(1.0 - least * least))
-    return np.maximum(0.0, (mass * factor).sum(axis=1) * (1.0 - 1e-12) - EPSILON)
+    result: FloatArray = np.maximum(0.0, (mass * factor).sum(axis=1) * (1.0 - 1e-12) - EPSILON)
+    return result
 
 
 def both_fail(

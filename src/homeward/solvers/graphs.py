@@ -32,7 +32,8 @@ def ways_to(model: Moves) -> Ways:
     if "ways" not in model.memo:
         small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
         model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
-    return model.memo["ways"]
+    result: Ways = model.memo["ways"]
+    return result
 
 
 @njit(cache=True, error_model="numpy")

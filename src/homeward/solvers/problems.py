@@ -73,7 +73,8 @@ class _Totals:
     @property
     def objective(self) -> FloatArray:
         """The reward [S, A] whose total is maximised."""
-        return self.totals[0]
+        result: FloatArray = self.totals[0]
+        return result
 
     @property
     def constraints(self) -> FloatArray:
