@@ -95,7 +95,7 @@ def test_a_run_is_told_as_a_whole(site: Site) -> None:
 def test_what_one_takes_along_is_sent_as_files(site: Site, runs: Path) -> None:
     run = f"{API}/runs/rover"
     names = {file["name"]: file["bytes"] for file in site.get(f"{run}/files").json()["files"]}
-    assert {"path.geojson", "terrain.tif", "summary.md"} <= names.keys()
+    assert {"path.geojson", "terrain.tif", "terrain.qml", "summary.md"} <= names.keys()
     assert not {"config.json", "manifest.json", "steps.jsonl"} & names.keys()
     got = site.get(f"{run}/files/terrain.tif")
     assert got.content == (runs / "rover" / "terrain.tif").read_bytes()
@@ -126,6 +126,11 @@ def test_a_run_is_made_again_at_other_levels(busy: Site) -> None:
     assert made.status_code == 201
     runs = made.json()["runs"]
     assert [run["delta"] for run in runs] == [0.7, 1.0]
+    assert [run["id"] for run in runs] == ["first-delta-0.7", "first-delta-1"]
+    more = busy.post(f"{API}/runs/first-delta-1/again", {"deltas": [0.7]}).json()["runs"]
+    assert [run["id"] for run in more] == ["first-1-delta-0.7"]
+    busy.wait("first-1-delta-0.7", "finished")
+    busy.delete(f"{API}/runs/first-1-delta-0.7")
     for run in runs:
         busy.wait(run["id"], "finished")
         there = Run.open(busy.root / run["id"]).config
@@ -411,10 +416,11 @@ def test_an_uploaded_raster_is_explored(busy: Site) -> None:
     made = busy.post("/api/v1/runs", {"kind": "rover", "name": "hills", "config": config})
     assert made.json()["shape"] == [10, 15]
     recorded = json.loads((busy.root / "hills" / "config.json").read_text())["config"]["terrain"]
-    assert recorded == f"../.uploads/{upload.removeprefix('upload:')}/terrain.tif"
+    assert recorded == f"../.uploads/{upload.removeprefix('upload:')}/my-hills.tif"
     busy.wait("hills", "finished")
     found = busy.get("/api/v1/runs/hills").json()
     assert found["config"]["terrain"] == upload
+    assert found["files"] == {"terrain": "my hills.tif"}
     assert str(busy.root) not in json.dumps(found)
     kept = busy.root / ".uploads" / upload.removeprefix("upload:")
     assert kept.exists()

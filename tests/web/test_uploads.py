@@ -16,7 +16,14 @@ from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.limits import ServerSettings
 from homeward.web.refusals import RefusalError
-from homeward.web.uploads import AREA_SUFFIXES, Uploads, path_of, shown_config
+from homeward.web.uploads import (
+    AREA_SUFFIXES,
+    Uploads,
+    files_of,
+    path_of,
+    shown_config,
+    stored_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,8 +58,30 @@ def test_an_upload_becomes_a_terrain(tmp_path: Path) -> None:
     path = path_of(about["upload"], "terrain", (), tmp_path)
     assert read_elevation(path).shape == (40, 60)
     folder = Path(path).parent
-    assert sorted(os.listdir(folder)) == ["about.json", "terrain.tif"]
+    assert sorted(os.listdir(folder)) == ["about.json", "hills.tif"]
     assert os.listdir(uploads.folder) == [folder.name]
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ("gale 1 m.TIF", "gale-1-m.tif"),
+        ("../../etc/passwd.npy", "etc-passwd.tif"),
+        ("гора.img", "terrain.tif"),
+        (".hidden.tif", "hidden.tif"),
+        (f"{'x' * 190}.tif", f"{'x' * 80}.tif"),
+    ],
+)
+def test_a_file_is_stored_under_the_letters_of_its_name(sent: str, stored: str) -> None:
+    assert stored_name(sent, ".tif") == stored
+
+
+def test_the_name_of_an_upload_is_told_as_it_was_sent(tmp_path: Path) -> None:
+    data = geotiff()
+    about = asyncio.run(Uploads(tmp_path).take("my hills.tif", len(data), body(data), None))
+    config = {"terrain": path_of(about["upload"], "terrain", (), tmp_path), "seed": 0}
+    assert files_of(config, tmp_path) == {"terrain": "my hills.tif"}
+    assert files_of({"terrain": "mars"}, tmp_path) == {}
 
 
 ROCKS = {
@@ -78,7 +107,7 @@ def test_uploaded_polygons_are_kept_without_the_rest(tmp_path: Path) -> None:
     about = taken(Uploads(tmp_path), "rocks.geojson", json.dumps(ROCKS).encode())
     assert (about["polygons"], about["corners"]) == (1, 5)
     path = Path(path_of(about["upload"], "obstacles", (), tmp_path))
-    assert sorted(os.listdir(path.parent)) == ["about.json", "area.geojson"]
+    assert sorted(os.listdir(path.parent)) == ["about.json", "rocks.geojson"]
     ring = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0], [0.0, 9.0], [0.0, 0.0]]
     assert json.loads(path.read_text()) == {"type": "MultiPolygon", "coordinates": [[ring]]}
     shown = shown_config({"obstacles": str(path)}, tmp_path)

@@ -72,6 +72,7 @@ MEDIA_TYPES = {
     ".json": "application/json",
 }
 HASHED_NAME = re.compile(r".*-[A-Za-z0-9]{8,}\.[a-z0-9]+")
+LEVEL_SUFFIX = re.compile(r"-delta-[0-9.e-]+$")  # of the name of a run made again at another level
 NOT_FOUND = "this address does not exist"
 NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Homeward</title>
@@ -290,9 +291,18 @@ class Server:
         config = (await run_in_threadpool(self.catalogue.details, name))["config"]
         kind = check_kind(summary["kind"])
         keys = all_forms()[kind].keys
-        stem = self.catalogue.free_name(name, [f"-{level:g}" for level in levels], self.making)
+        ends = [f"-delta-{level:g}" for level in levels]
+        stem = LEVEL_SUFFIX.sub("", name)
+        if any(
+            stem + end in self.making or os.path.lexists(self.catalogue.root / (stem + end))
+            for end in ends
+        ):
+            stem = self.catalogue.free_name(stem, ends, self.making)
         kept = {key: value for key, value in config.items() if key in keys and value is not None}
-        runs = {check_name(f"{stem}-{level:g}"): {**kept, "delta": level} for level in levels}
+        runs = {
+            check_name(stem + end): {**kept, "delta": level}
+            for end, level in zip(ends, levels, strict=True)
+        }
         await self._make(runs, kind)
         made = [await run_in_threadpool(self.streams.summary, each) for each in runs]
         return json_response({"runs": made}, 201)

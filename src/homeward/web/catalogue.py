@@ -29,7 +29,7 @@ from homeward.runs.log import LogFollower
 from homeward.runs.manifest import MISSION_FORMAT, Manifest
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, client_text, last_line
-from homeward.web.uploads import shown_config
+from homeward.web.uploads import files_of, shown_config
 from homeward.words import why_ended
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
@@ -251,11 +251,14 @@ class Catalogue:
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Return the configuration of a run and the planning time of its last timed session."""
+        """Return the configuration of a run, its uploads, and the last median planning time."""
         run = Run.open(self.find(name))
         times = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
-        last = times[-1] if times else None
-        return {"config": shown_config(run.config, self.root), "plan_ms": last}
+        return {
+            "config": shown_config(run.config, self.root),
+            "files": files_of(run.config, self.root),
+            "plan_ms": times[-1] if times else None,
+        }
 
     def pair(self, name: str) -> str | None:
         """Return the name of the other run of a pair in the same world; None without a pair."""

@@ -167,6 +167,7 @@ class Details(Summary):
     """One run with its configuration and its map."""
 
     config: dict[str, Any]
+    files: Annotated[dict[str, str], Field(description="Names of uploaded files, by setting.")]
     plan_ms: float | None
     home: list[int] | Literal["current", "start"] | None
     start: int | None

@@ -25,6 +25,7 @@ DOWNLOADS = {
     ".kml": "application/vnd.google-earth.kml+xml",
     ".md": "text/markdown; charset=utf-8",
     ".png": "image/png",
+    ".qml": "application/xml",
     ".tif": "image/tiff",
 }
 """Media types of the files that can be downloaded, by suffix."""

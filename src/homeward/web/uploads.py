@@ -1,9 +1,9 @@
 """Uploaded rasters and areas: limited in size and time, and read in a separate process.
 
 The body is written to a file in a folder that is named by a random number. `upload_reader` makes a
-new raster, or polygons, from the file, and the file is always deleted. An upload that no run uses
-is kept for a day. The page refers to an upload by its number, so clients neither send nor see
-paths.
+new raster, or polygons, from the file, and the file is always deleted. What it makes is named by
+the letters and digits of the client's name. An upload that no run uses is kept for a day. The page
+refers to an upload by its number, so clients neither send nor see paths.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from homeward.files import PART, replace_json
+from homeward.errors import InvalidFileError
+from homeward.files import PART, read_json, replace_json
 from homeward.runs.run import CONFIG
 from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.upload_reader import COMMAND
 
-FOLDER, TERRAIN, AREA, ABOUT = ".uploads", "terrain.tif", "area.geojson", "about.json"
+FOLDER, ABOUT = ".uploads", "about.json"
 PREFIX = "upload:"
 NUMBER = re.compile(r"[0-9a-f]{16}")
 MAX_READING_SECONDS = 90.0
@@ -49,7 +50,8 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
         known = "".join(f"{other}, " for other in others)
         one = f"one of {known}or " if known else ""
         raise Refusal.INVALID(f"the {what} must be {one}{PREFIX} and a number")
-    for path in (root / FOLDER / number / file for file in (TERRAIN, AREA)):
+    folder = root / FOLDER / number
+    for path in (*sorted(folder.glob("*.tif")), *sorted(folder.glob("*.geojson"))):
         if path.is_file() and not path.is_symlink():
             return str(path)
     raise Refusal.NOT_FOUND(f"{upload} does not exist")
@@ -61,9 +63,27 @@ def shown_config(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for key, value in config.items():
         if isinstance(value, str) and os.sep in value:
             path = Path(value)
-            ours = path.name in (TERRAIN, AREA) and path.parent.parent == root / FOLDER
+            ours = path.parent.parent == root / FOLDER
             shown[key] = f"{PREFIX}{path.parent.name}" if ours else path.name
     return shown
+
+
+def files_of(config: Mapping[str, Any], root: Path) -> dict[str, str]:
+    """Return the names of the uploaded files of a configuration, by key, as they were sent."""
+    found = {}
+    for key, value in config.items():
+        if isinstance(value, str) and Path(value).parent.parent == root / FOLDER:
+            try:
+                found[key] = str(read_json(Path(value).with_name(ABOUT))["name"])
+            except (InvalidFileError, KeyError, TypeError):
+                found[key] = Path(value).name
+    return found
+
+
+def stored_name(name: str, suffix: str) -> str:
+    """Return the name under which a file is stored: letters, digits, "." "_" "-" and a suffix."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", os.path.splitext(name)[0]).strip(".-")
+    return f"{stem[:80] or 'terrain'}{suffix}"
 
 
 def used_by(config: Path) -> set[str]:
@@ -131,9 +151,9 @@ class Uploads:
         self._going += 1
         try:
             await run_in_threadpool(self._prepare, part, length or 0)
-            source = part / f"sent{suffix}"
+            source = part / f".sent{suffix}"  # no stored name begins with a dot
             await self._receive(source, body)
-            target = part / (AREA if suffix in AREA_SUFFIXES else TERRAIN)
+            target = part / stored_name(name, ".geojson" if suffix in AREA_SUFFIXES else ".tif")
             about = await self._read(source, target, name, pixel)
             about = {"upload": f"{PREFIX}{number}", **about}
             await run_in_threadpool(self._keep, part, source, about)

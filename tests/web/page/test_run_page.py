@@ -267,6 +267,55 @@ def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> Non
     look.button("Certify").click()
     look.sees(".drawer", "Every claim is confirmed.")
     look.sees(".drawer", "Certificate (JSON)")
+    claims = look.find(".drawer tbody tr")
+    expect(claims.first).to_contain_text("whole run: return home")
+    expect(claims.first.locator("td").nth(0)).to_have_text("0.9")  # δ, then claimed and found
+    for number in (1, 2):
+        expect(claims.first.locator("td").nth(number)).to_have_text(re.compile(r"^>?(1|0\.9\d+)$"))
+    expect(claims.first).to_contain_text("confirmed: every step was planned and charged again")
+    expect(claims.nth(1)).to_contain_text("a path home exists after each of 12 steps")
+
+
+def test_the_files_are_one_click_from_the_head_of_the_page(look: Looking) -> None:
+    look.open("#/run/ground?step=3")
+    look.painted(3)
+    look.button("Map only").click()
+    look.button("Files and certificate").click()
+    expect(look.find(".downloads")).to_be_in_viewport()
+    expect(look.find(".settings")).to_be_in_viewport()
+
+
+def test_the_level_of_the_run_itself_is_not_run_again(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    look.find(".drawer summary").click()
+    look.find(".drawer input").fill("0.9")
+    look.sees(".own-level", "δ = 0.9 is the level of this run: it is compared, not run again.")
+    expect(look.button("Run and compare")).to_be_disabled()
+    look.find(".drawer input").fill("0.9, 0.8")
+    with look.page.expect_request("**/again") as request:
+        look.button("Run and compare").click()
+    assert request.value.post_data_json == {"deltas": [0.8]}
+    look.page.wait_for_url("**/compare/meadow-safe/meadow-safe-delta-0.8*")
+
+
+def test_a_run_opened_from_a_comparison_stays_at_its_step(look: Looking) -> None:
+    look.open("#/compare/meadow-safe/meadow-unsafe?step=7")
+    look.painted(7)
+    look.find(".run-head h2 a").first.click()
+    look.page.wait_for_url("**/run/meadow-safe?step=7*")
+    look.find(".run-head a").filter(has_text="Compare with its pair").click()
+    look.page.wait_for_url("**/compare/meadow-safe/meadow-unsafe?step=7*")
+
+
+def test_a_notice_leaves_the_names_of_the_pages_in_sight(look: Looking) -> None:
+    look.open("#/run/ground?step=3")
+    look.painted(3)
+    look.button("Copy a link to this view").click()
+    said, names = look.find(".message").bounding_box(), look.find(".top nav").bounding_box()
+    assert said is not None
+    assert names is not None
+    assert said["x"] > names["x"] + names["width"]
 
 
 def test_the_same_world_at_other_levels_is_one_click(look: Looking) -> None:

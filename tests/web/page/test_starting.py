@@ -164,6 +164,11 @@ def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_pat
     look.sees(".run-head", "finished")
     look.painted(8)
     assert len((site.root / "hills" / "steps.jsonl").read_text().splitlines()) == 8
+    look.find(".drawer summary").click()
+    look.sees(".settings", "hills.tif")
+    look.sees(".settings", "Coordinate system")
+    look.sees(".settings", "WGS 84 / UTM zone 33N")
+    assert (site.root / "hills" / "summary.md").read_text().startswith("# Exploration of hills.tif")
 
 
 def test_a_terrain_is_dropped_on_the_page(look: Looking, tmp_path: Path) -> None:

@@ -157,9 +157,10 @@ def summary_of(
         *([f"- `{TARGETS}`: the targets, and when each was reached."] if facts["targets"] else []),
         *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
         *([] if config.keep_out is None else [f"- `{OUT}`: the area to keep out of."]),
-        "- `map.png`: the map with the path, as the command line draws it.",
+        "- `map.png`: the map with the path. The command line draws it, the page does not.",
         f"- `{FACTS}`: these figures for programs.",
-        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
+        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record, which stays in "
+        "the folder of the run and is no download of the page.",
         "",
         "## Resume or repeat",
         "",

@@ -76,6 +76,7 @@ export interface Details {
   live: boolean;
   pair: string | null; // The other run of a pair.
   config: Record<string, unknown>;
+  files: Record<string, string>; // Names of uploaded files, by setting.
   plan_ms: number | null;
   home: number[] | "current" | "start" | null;
   start: number | null;

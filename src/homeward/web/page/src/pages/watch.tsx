@@ -104,6 +104,17 @@ export function RunPage({ link }: { link: Link }) {
     <main class={wide.value ? "watch one wide" : "watch one"} id="main">
       <div class="stage">
         <RunHead run={run} cursor={cursor} alone>
+          {details && (
+            <button
+              class="small"
+              onClick={() => {
+                wide.value = false;
+                window.setTimeout(openDrawer); // once its column is on view
+              }}
+            >
+              Files and certificate
+            </button>
+          )}
           <button
             class="small"
             aria-pressed={wide.value}
@@ -130,6 +141,15 @@ export function RunPage({ link }: { link: Link }) {
       </div>
     </main>
   );
+}
+
+/** Unfold settings, files and certificate, and bring them on view. */
+function openDrawer(): void {
+  const drawer = document.querySelector<HTMLDetailsElement>(".drawer");
+  if (!drawer) return;
+  drawer.open = true;
+  drawer.scrollIntoView({ block: "start" });
+  drawer.querySelector("summary")?.focus({ preventScroll: true });
 }
 
 export function ComparePage({ link }: { link: Link }) {
@@ -202,10 +222,12 @@ interface RunHeadProps {
 
 function RunHead({ run, cursor, alone, children }: RunHeadProps) {
   const details = run.details.value;
+  const step = cursor.linked;
+  const moment = step === null ? "" : `?step=${step}`; // of a link to another view of the run
   const name = alone ? (
     <h1>{run.id}</h1>
   ) : (
-    <h2>{details ? <a href={to("run", run.id)}>{run.id}</a> : run.id}</h2>
+    <h2>{details ? <a href={to("run", run.id) + moment}>{run.id}</a> : run.id}</h2>
   );
   if (!details) {
     return (
@@ -231,10 +253,9 @@ function RunHead({ run, cursor, alone, children }: RunHeadProps) {
       {alone && other && !gone && (
         <a
           class="button small"
-          href={to(
-            "compare",
-            ...(details.explorer === "safe" ? [details.id, other] : [other, details.id]),
-          )}
+          href={
+            to("compare", ...(details.explorer === "safe" ? [details.id, other] : [other, details.id])) + moment
+          }
         >
           Compare with its pair
         </a>

@@ -8,7 +8,8 @@ import { MAX_COMPARED, to } from "../link";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
 import { loadSchemas, titled } from "../run/schema";
-import { figure } from "../words";
+import { beside, figure, levelName } from "../words";
+import { Numbers } from "./numbers";
 
 /** Titles of known files, by their name or the end of it. */
 const TITLES: [string, string][] = [
@@ -21,6 +22,8 @@ const TITLES: [string, string][] = [
   ["way_home.kml", "Way home at the end (KML)"],
   ["terrain.tif", "Terrain as known (GeoTIFF)"],
   ["way_home_probability.tif", "Probability of a way home (GeoTIFF)"],
+  ["terrain.qml", "Colours of the terrain for QGIS (QML)"],
+  ["map.png", "Map (PNG)"],
   ["summary.md", "Summary"],
   ["summary.json", "Summary (JSON)"],
 ];
@@ -55,13 +58,19 @@ function Settings({ details }: { details: Details }) {
           return (
             <div key={name}>
               <dt class="soft">{label}</dt>
-              <dd>
-                {valueWord(value)}
+              <dd class={typeof value === "number" ? "num" : ""}>
+                {valueWord(details.files[name] ?? value)}
                 {unit && typeof value === "number" && `\u00a0${unit}`}
               </dd>
             </div>
           );
         })}
+        {details.crs && (
+          <div>
+            <dt class="soft">Coordinate system</dt>
+            <dd>{details.crs}</dd>
+          </div>
+        )}
       </dl>
     </section>
   );
@@ -126,7 +135,9 @@ function size(bytes: number): string {
 function OtherLevels({ details }: { details: Details }) {
   const text = useSignal(details.delta === 0.9 ? "0.99, 0.7" : "0.9, 0.7");
   const busy = useSignal(false);
-  const levels = text.value.split(/[,;\s]+/).filter(Boolean).map(Number);
+  const typed = text.value.split(/[,;\s]+/).filter(Boolean).map(Number);
+  const levels = [...new Set(typed)].filter((level) => level !== details.delta);
+  const own = details.delta !== null && typed.includes(details.delta);
   const wrong = !levels.length || levels.length >= MAX_COMPARED || levels.some((l) => !(l > 0 && l <= 1));
   const start = async (): Promise<void> => {
     busy.value = true;
@@ -153,9 +164,14 @@ function OtherLevels({ details }: { details: Details }) {
           Run and compare
         </button>
       </p>
+      {own && (
+        <p class="own-level" role="status">
+          δ = {levelName(details.delta ?? 0)} is the level of this run: it is compared, not run again.
+        </p>
+      )}
       {wrong && (
         <p class="ended fine" role="alert">
-          Enter 1 to {MAX_COMPARED - 1} levels above 0 and up to 1, separated by commas.
+          Enter 1 to {MAX_COMPARED - 1} other levels above 0 and up to 1, separated by commas.
         </p>
       )}
     </section>
@@ -195,6 +211,64 @@ function Certify({ id }: { id: string }) {
           </>
         )}
       </p>
+      {verdict && <Claims details={verdict.details} />}
     </section>
+  );
+}
+
+/** A claim of a certificate, as far as the table of claims shows it. */
+interface Claim {
+  claim: string;
+  level: number;
+  claimed: number;
+  found: number | null; // by the check; null if the check gives no number
+  verdict: string;
+}
+
+/** Return the claims that a certificate checked: of a whole run, or of the last plan. */
+function claimsOf(details: Record<string, unknown>): Claim[] {
+  const { run, homes = [], verdicts = [] } = details as {
+    run: { level: number; kept: number; recomputed: number | null; verdict: string } | null;
+    homes?: { name: string; level: number; kept: number; charged: number; verdict: string }[];
+    verdicts?: {
+      criterion: string;
+      part: string;
+      level: number;
+      claimed: number;
+      estimate: number | null;
+      verdict: string;
+    }[];
+  };
+  const whole = run && { ...run, claim: "whole run: return home", claimed: run.kept, found: run.recomputed };
+  return [
+    ...(whole ? [whole] : []),
+    ...homes.map((home) => ({ ...home, claim: home.name, claimed: home.kept, found: 1 - home.charged })),
+    ...verdicts.map((each) => ({ ...each, claim: `${each.criterion} (${each.part})`, found: each.estimate })),
+  ];
+}
+
+/** The table of what was claimed, and of what the check found. */
+function Claims({ details }: { details: Certificate["details"] }) {
+  const claims = claimsOf(details);
+  const notes = (details["notes"] ?? []) as string[];
+  return (
+    <>
+      {claims.length > 0 && (
+        <Numbers label="Claims" heads={["claim", "δ", "claimed", "found", "verdict"]} text>
+          {claims.map(({ claim, level, claimed, found, verdict }) => (
+            <tr key={claim}>
+              <th scope="row">{claim}</th>
+              <td>{levelName(level)}</td>
+              <td>{beside(claimed, level)}</td>
+              <td>{found === null ? "–" : beside(found, level)}</td>
+              <td class="text">{verdict}</td>
+            </tr>
+          ))}
+        </Numbers>
+      )}
+      {notes.map((note) => (
+        <p key={note}>{note}.</p>
+      ))}
+    </>
   );
 }
