@@ -8,6 +8,7 @@ import pytest
 from tests.web.frames import unpack
 
 from homeward.errors import HomewardError, InvalidInputError
+from homeward.kinds.rover.kind import settle
 from homeward.web.forms import all_forms, check_kind, completed, pair_of, preview, schemas
 from homeward.web.refusals import RefusalError
 
@@ -228,3 +229,11 @@ def test_a_preview_is_of_the_terrain_alone(tmp_path: Path) -> None:
     with pytest.raises(RefusalError, match="larger than") as refusal:
         preview({"rows": 10, "columns": 10, "cell": 50}, tmp_path)
     assert refusal.value.status == 422
+
+
+def test_a_preview_tells_where_a_run_will_start(tmp_path: Path) -> None:
+    land = {"terrain": "sample", "window": "0,0,40,30", "cell": 100}
+    about, _ = unpack(preview(land, tmp_path))
+    settled = settle(completed("rover", land, tmp_path)[0])  # type: ignore[arg-type]
+    assert tuple(about["start"]) == settled.start
+    assert unpack(preview({"rows": 100, "columns": 160}, tmp_path))[0]["start"] is None

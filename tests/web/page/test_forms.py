@@ -285,6 +285,20 @@ def test_a_terrain_of_ones_own_is_explored_alone_unless_a_pair_is_wanted(
     expect(pair).to_be_checked()
 
 
+def test_the_start_that_is_chosen_for_one_is_marked(look: Looking, tmp_path: Path) -> None:
+    upload(look, tmp_path)
+    look.sees(".pin.proposed")
+    told = look.find(".preview p").first
+    expect(told).to_contain_text(re.compile(r"chosen for you, row \d+, column \d+ \(white ring\)"))
+    look.find(".preview canvas").click(position={"x": 30, "y": 30})
+    expect(look.find(".pin")).to_have_class("pin")
+    look.button("Choose it for me").click()
+    look.sees(".pin.proposed")
+    look.page.get_by_text("Synthetic Mars", exact=True).click()
+    look.sees(".preview", "cells of 20 × 20 m")
+    expect(look.find(".pin")).to_have_count(0)  # there it depends on limits that are not sent
+
+
 def test_the_step_limit_is_in_sight(look: Looking) -> None:
     look.open("#/new")
     expect(look.page.get_by_label("Maximum steps")).to_be_visible()

@@ -20,6 +20,7 @@ from homeward.terrain import MapWindow, parse_window
 ABOUT = "about.json"  # file beside an uploaded raster, with its shape and pixel size
 MAX_PIXELS = 16_000_000  # maximum number of pixels of a synthetic terrain
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
+MAX_START_CELLS = 250_000  # maximum number of cells whose start is computed for a preview
 MAX_CORNERS = 1000  # maximum total number of corners of the polygons to keep in
 
 
@@ -81,10 +82,19 @@ def check(config: RoverConfig) -> None:
 
 
 def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the mean heights [R, C] in m of the cells to plan on, their size and transform."""
-    cells = cells_of(config)
+    """Return the mean heights [R, C] in m of the cells to plan on, their size and transform.
+
+    On driven ground of up to `MAX_START_CELLS` cells, ``start`` is the row and column where a rover
+    starts unless a start is given; otherwise it is None.
+    """
+    from homeward.kinds.rover.kind import landing_site, mapped_prior  # which import this form
+
+    cells, start = cells_of(config), None
+    if config.is_driven and cells.mean.size <= MAX_START_CELLS and not cells.blocked.all():
+        start = list(divmod(landing_site(mapped_prior(config)), cells.shape[1]))
     heights = np.where(cells.blocked, np.nan, cells.mean)
-    return {"height": heights}, {"cell": list(cells.size), "transform": list(cells.transform)}
+    where = {"cell": list(cells.size), "transform": list(cells.transform), "start": start}
+    return {"height": heights}, where
 
 
 FORM = Form(

@@ -13,6 +13,7 @@ export interface FrameArray {
 export interface Where {
   cell?: [number, number]; // m, height and width
   transform?: [number, number, number, number, number, number];
+  start?: [number, number] | null; // row and column of the start unless one is given; null if not computed
 }
 
 /** What the answer says beside its arrays; each is there in frames of its kind. */

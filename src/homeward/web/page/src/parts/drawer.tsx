@@ -254,14 +254,16 @@ function Claims({ details }: { details: Certificate["details"] }) {
   return (
     <>
       {claims.length > 0 && (
-        <Numbers label="Claims" heads={["claim", "δ", "claimed", "found", "verdict"]} text>
+        <Numbers label="Claims" heads={["claim", "δ", "claimed", "found"]}>
           {claims.map(({ claim, level, claimed, found, verdict }) => (
             <tr key={claim}>
-              <th scope="row">{claim}</th>
+              <th scope="row">
+                {claim}
+                <span class="block soft">{verdict}</span>
+              </th>
               <td>{levelName(level)}</td>
               <td>{beside(claimed, level)}</td>
               <td>{found === null ? "–" : beside(found, level)}</td>
-              <td class="text">{verdict}</td>
             </tr>
           ))}
         </Numbers>

@@ -13,6 +13,7 @@ export interface Ground {
   cell: NonNullable<Where["cell"]>;
   transform: NonNullable<Where["transform"]>;
   height: FrameArray;
+  start: [number, number] | null; // row and column that the server chooses; null if it is not known yet
 }
 
 export type Point = [number, number]; // x and y in map coordinates
@@ -31,10 +32,10 @@ export async function groundOf(query: string, stop?: AbortSignal): Promise<Groun
   const frame = decode(await getBytes(`/api/v1/terrain/preview?${query}`, stop));
   const height = frame.arrays.get("height");
   const [rows, columns] = height?.shape ?? [];
-  const { cell, transform } = frame;
+  const { cell, transform, start = null } = frame;
   if (!height || !rows || !columns || !cell || !transform)
     throw new Error("The server sent a terrain without heights.");
-  return { query, rows, columns, cell, transform, height };
+  return { query, rows, columns, cell, transform, height, start };
 }
 
 /** Return the map coordinates of a column and a row, counted in cells from the first corner. */

@@ -50,6 +50,7 @@ export function Preview() {
   }, [on, ready]);
   if (!ready) return null;
   const at = on && ground.place.value && ground.cellAt(on, ground.place.value);
+  const pinned = at ?? (settings.movesStart.value ? null : (on?.start ?? null));
   const choose = (event: MouseEvent): void => {
     if (!on) return;
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -72,18 +73,18 @@ export function Preview() {
           aria-label="The terrain from above. Click to set the start, or give its row and column below."
         />
         {on && <AreaLines on={on} />}
-        {at && on && (
+        {pinned && on && (
           <i
-            class="pin"
+            class={at ? "pin" : "pin proposed"}
             style={{
-              left: `${(100 * (at[1] + 0.5)) / on.columns}%`,
-              top: `${(100 * (at[0] + 0.5)) / on.rows}%`,
+              left: `${(100 * (pinned[1] + 0.5)) / on.columns}%`,
+              top: `${(100 * (pinned[0] + 0.5)) / on.rows}%`,
             }}
           />
         )}
       </div>
       <p class="soft" aria-live="polite">
-        {note.value || (on && `${cellsWord(on)} ${startWord(on, at)}`)}
+        {note.value || (on && `${cellsWord(on)} ${startWord(on, at, pinned)}`)}
       </p>
       {on && <p class="dark-cells soft">{darkWord(on)}</p>}
       {on && <AreaTools on={on} />}
@@ -139,11 +140,13 @@ function darkWord({ height }: Ground): string {
   return `Dark: ${cells} that the vehicle never enters, without data, with an obstacle, or too steep to stand and turn.`;
 }
 
-function startWord({ columns }: Ground, at: [number, number] | null): string {
-  if (at) return `The start is ${cellName(at[0] * columns + at[1], columns)}.`;
+function startWord({ columns }: Ground, at: [number, number] | null, pinned: [number, number] | null): string {
+  const where = pinned ? cellName(pinned[0] * columns + pinned[1], columns) : "";
+  if (at) return `The start is ${where}.`;
+  const which = where ? `, ${where} (white ring)` : "";
   return (
     ground.lost.value ||
-    "The start is chosen for you: near the middle of the largest connected part. Click to set it."
+    `The start is chosen for you${which}: near the middle of the largest connected part. Click to set it.`
   );
 }
 

@@ -149,11 +149,12 @@ export function forgetAdjusted(): void {
 
 /** What was set for the terrain and still stands in its field, as a sentence; "" for nothing. */
 export const adjusted = computed(() => {
-  const parts = adjustments.value
-    .filter(({ field, before, after }) => field.value === after && before !== after)
-    .map(({ label, unit, before, after }) => `${label} ${after}${unit}${before ? ` (it was ${before}${unit})` : ""}`);
+  const standing = adjustments.value.filter(({ field, after }) => field.value === after);
+  const parts = standing.map(
+    ({ label, unit, before, after }) => `${label} ${after}${unit}${before ? ` (it was ${before}${unit})` : ""}`,
+  );
   if (!parts.length) return "";
-  const limits = adjustments.value.some(({ field }) => field === climb || field === descend);
+  const limits = standing.some(({ field }) => field === climb || field === descend);
   const back = limits ? " Limits that you typed stay with the kind of terrain that you typed them for." : "";
   return `Set for this terrain: ${parts.join(", ")}.${back}`;
 });
@@ -233,6 +234,12 @@ export const query = computed(() => {
   const others = Object.entries(othersGiven("rover")).filter(([key]) => SHAPING.includes(key));
   const set = [...Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }), ...others];
   return new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();
+});
+
+/** Whether settings that the preview does not know move a start that is not given. */
+export const movesStart = computed(() => {
+  const others = Object.keys(othersGiven("rover"));
+  return inside.value.trim() !== "" || ["belief", "kernel", "error_length"].some((key) => others.includes(key));
 });
 
 /** Return the window to stay inside: first and last row, first and last column. */
