@@ -85,7 +85,7 @@ def quantecon_values(
 def timed(solve: Callable[[], Any]) -> tuple[Any, float]:
     """Return the answer of `solve` and its seconds.
 
-    A fast call is repeated for half a second, and the seconds are the median.
+    It is called again until half a second has passed, at most 25 times; the seconds are the median.
     """
     found, times = None, list[float]()
     while not times or (sum(times) < 0.5 and len(times) < 25):

@@ -162,9 +162,10 @@ def conservative(
     plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare bounds with the truth, and exploration at the same true safety.
+    """Compare each plan's bound with its true probability of being home after a recall.
 
-    Plans have levels from 1 to .3 and the general or the moves correction, on the same beliefs. On
+    Also compare how much plans explore at the same true probability. Plans have levels from 1 to .3
+    and the paper's correction (general) or ours (moves), on the same beliefs. On
     beliefs with a few worlds the truth is computed by enumeration, and no bound may be above it. On
     grids of heights and terrain the truth is estimated in worlds drawn from the belief.
     """

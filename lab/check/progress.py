@@ -109,7 +109,7 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
 
 @lru_cache(maxsize=8)
 def raster_of(path: str, side: int) -> dict[str, Any]:
-    """Return the configuration of a rover in the middle of a raster; see the module docstring."""
+    """Return the configuration of a rover on the middle of a raster, at most `side` cells wide."""
     from homeward.terrain import read_elevation
 
     pixel = 1.0 if path.endswith(".npy") else None

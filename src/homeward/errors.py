@@ -1,6 +1,6 @@
 """All exceptions that Homeward raises on purpose; their base class is `HomewardError`.
 
-Every message names the wrong value and its index, as in
+Where one entry is wrong, the message names it and its index, as in
 ``row (s=17, a=3) of the transitions sums to 1.2``.
 """
 
@@ -13,7 +13,7 @@ class HomewardError(Exception):
 
 
 class InvalidInputError(HomewardError, ValueError):
-    """An input is invalid; the message names the value and its index."""
+    """An input is invalid; the message says what is wrong, and where."""
 
 
 class InvalidModelError(InvalidInputError):

@@ -271,10 +271,11 @@ def check_calibration(
 def difference_residuals(
     covariance: FloatArray, at: IntArray, values: FloatArray, shape: tuple[int, int]
 ) -> FloatArray:
-    """Return the standardised residual of the height difference of each pair of neighbours.
+    """Return the residual [p] of the height difference of each pair of measured neighbours.
 
     The cells `at` [n] were measured; `values` [n] are measured heights minus the prior mean, with
-    `covariance` [n, n]. Neighbours are in the same row or in the same column.
+    `covariance` [n, n]. Neighbours are in the same row or in the same column. A difference is
+    predicted from all other measurements, and the residual is divided by its standard deviation.
     """
     inverse = np.linalg.inv(covariance)
     weights = inverse @ values

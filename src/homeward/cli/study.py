@@ -40,9 +40,9 @@ def run_study(
     """Compute every cell with every seed, on many processes.
 
     The definition is a TOML file with: name; task, the module:name of a function that takes a cell
-    and a seed and returns a flat dict; seeds, a list or a number; and either a table vary with a
-    list for each axis (their combinations are the cells), or an array of tables cells. The results
-    are in --out, and as a table in --table.
+    and a seed and returns a flat dict; seeds, a list or a number; and either the table
+    "vary" with a list for each axis, whose combinations are the cells, or the array "cells" with a
+    table for each cell. The results are in --out, and as a table in --table.
 
     Run the same command again to resume: only unfinished and failed tasks are computed. The command
     fails if --out has another definition or was made by another version of homeward.

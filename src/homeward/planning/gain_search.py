@@ -447,7 +447,10 @@ def look_ahead(
 
 @inner_kernel
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
-    """Set `amount` [S] to 0 in the cells seen from a state; return the sum of `opens` [S] there."""
+    """Set `amount` [S] to 0 in the cells seen from a state.
+
+    Return the sum of `opens` [S] over those of them whose amount was above 0.
+    """
     row, column, total = state // looks.shape[1], state % looks.shape[1], 0.0
     for k in range(len(looks.weight)):
         t = cell_at(looks, row, column, k)

@@ -448,9 +448,10 @@ def with_way(
 
 @kernel
 def total_risks(graph: Graph, choice: IntArray, homes: IntArray, states: IntArray) -> FloatArray:
-    """Return the risk [n] of the way home from each of `states` [n] by `choice` [S].
+    """Return the risk [n] of the way home from each of `states` [n] by the actions `choice` [S].
 
-    Free edges count too. The risk is infinite without a way home.
+    It is the sum of the risks of the edges on the way, also of those that an account has paid for,
+    and infinite without a way home.
     """
     total, is_known = np.empty(len(choice)), np.zeros(len(choice), np.bool_)
     risks, path = np.empty(len(states)), [np.int64(0) for _ in range(0)]

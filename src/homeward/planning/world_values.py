@@ -55,10 +55,10 @@ def world_values(
     requirement: Requirement,
     policies: Sequence[IntArray],
 ) -> FloatArray | None:
-    """Return the value [J] of each outbound policy [J, S] or [J, n, S] under a criterion.
+    """Return the mean value [J] over the worlds of each of J outbound policies under a criterion.
 
-    The value is a probability or an expected reward, rounded down. Returns None if a return has
-    more than `MAX_LAYERS` steps.
+    A policy is [S], or [n, S] with a row for each step. The value is a probability or an expected
+    reward, rounded down. None if the way home may take more than `MAX_LAYERS` steps.
     """
     if requirement.within is not None and requirement.within > MAX_LAYERS:
         return None

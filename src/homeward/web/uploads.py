@@ -110,15 +110,15 @@ class Uploads:
         if self.folder.is_symlink():
             raise Refusal.FORBIDDEN(f"{FOLDER} is a link: replace it with a folder")
 
-    def sweep(self, now: Collection[str] = ()) -> None:
-        """Delete uploads that no run uses: the numbers in `now` at once, others after a day.
+    def sweep(self, at_once: Collection[str] = ()) -> None:
+        """Delete uploads that no run uses: those numbered in `at_once` now, others after a day.
 
         If the configuration of a run can't be read, all uploads are kept.
         """
         old = time.time() - UNUSED_SECONDS
         try:
             here = [path for path in self.folder.iterdir() if NUMBER.fullmatch(path.name)]
-            idle = [p for p in here if p.name in now or p.lstat().st_mtime < old]
+            idle = [p for p in here if p.name in at_once or p.lstat().st_mtime < old]
             configs = self.folder.parent.glob(f"*/{CONFIG}") if idle else ()
             used: set[str] = set().union(*map(used_by, configs))
         except OSError:

@@ -261,7 +261,10 @@ def _closed(config: RoverConfig) -> list[str]:
 
 
 def used_lines(config: RoverConfig, facts: dict[str, Any]) -> list[str]:
-    """Return a line on how much of its limits the run used, and whether it is home; [] without."""
+    """Return a line on how much of its limits the run used; [] if it has no limits.
+
+    The line also says whether the vehicle is home.
+    """
     if not facts["used"]:
         return []
     used = " and ".join(f"{u['used']:,.1f} of {u['limit']:g} {u['unit']}" for u in facts["used"])
