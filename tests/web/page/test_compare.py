@@ -147,7 +147,7 @@ def test_a_table_tells_what_each_run_came_to_and_leads_to_it(look: Looking, site
     expect(rows.nth(2).locator("td").nth(2)).to_have_text(re.compile(r"^[\d.]+$"))  # nats
     for name in ("meadow-safe", "ground"):
         expect(look.find(f'.stage[data-run="{name}"] h2 a')).to_have_attribute(
-            "href", f"#/run/{name}"
+            "href", f"#/run/{name}?step=0"
         )
     rows.nth(0).locator("a").click()
     look.page.wait_for_url("**/#/run/meadow-safe*")

@@ -212,6 +212,7 @@ def test_a_level_of_the_whole_run_is_not_told_as_that_of_a_plan(look: Looking) -
     why = look.explained(3)
     expect(why).to_contain_text("return to row 6, column 6, over the whole run")
     expect(look.find(".plot").first).to_contain_text("whole run")
+    expect(look.find(".plot .tick.x").first).to_have_text("step\u00a00")  # what the axis counts
 
 
 def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> None:

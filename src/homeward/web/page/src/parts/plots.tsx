@@ -250,7 +250,7 @@ function Drawing({ kind, lines, last }: { kind: Kind; lines: Present[]; last: nu
       </svg>
       {steps.map((x) => (
         <span key={x} class="tick x" style={{ left: percent(x / last) }}>
-          {figure(x, 6)}
+          {x === 0 ? "step\u00a00" : figure(x, 6)}
         </span>
       ))}
       {scales.map(({ right, ticks, place }) =>
