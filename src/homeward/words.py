@@ -116,7 +116,9 @@ def verdict_of(code: str, leaves: float) -> str:
 
 
 def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds: int) -> str:
-    """Return the sentence on the way home over a whole run, and whether it is proven.
+    """Return the sentence that states the probability of returning home in a whole run.
+
+    The sentence says whether the probability is proven or estimated.
 
     `kept` is the lower bound on the probability of returning. If it is an estimate, it has a
     `confidence`, and `worlds` were drawn for each step.

@@ -327,7 +327,7 @@ class Mission:
         world = self.vehicle.world
         if envelope.moved or envelope.tried is not None:
             raise ReportError(
-                Fault.NO_LOOK, "the first report is a look from the start, before any move"
+                Fault.NO_LOOK, "the first report must be a look from the start, before any move"
             )
         if envelope.state is not None and envelope.state != world.start:
             raise ReportError(

@@ -104,7 +104,7 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
 
 @inner_kernel
 def cell_at(looks: Looks, row: int, column: int, k: int) -> int:
-    """Return the number of the cell at offset `k` of a look; −1 outside of the map."""
+    """Return the index of the cell at offset `k` of a look; −1 outside of the map."""
     rows, columns = looks.shape
     r, c = row + looks.down[k], column + looks.right[k]
     return r * columns + c if 0 <= r < rows and 0 <= c < columns else -1

@@ -295,7 +295,7 @@ class Guide:
     def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
         """Return the search of the run, for the first belief and its mean `model`.
 
-        The two searches have different accounts, so a run uses the same search to its end.
+        The two searches keep different data in an `Account`, so a run uses one search to its end.
         """
         check_rewards(model)
         on_graph = isinstance(model, Moves) and (

@@ -20,7 +20,7 @@ MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may 
 
 
 class Tally(NamedTuple):
-    """The sums of a run's estimates in drawn worlds; see `planning.sampled`."""
+    """Sums of a run's estimates in worlds drawn from its beliefs; see `planning.sampled`."""
 
     total: float = 0.0  # sum of the estimated charges
     spread: float = 0.0  # sum of squared errors of guesses, over all worlds

@@ -153,7 +153,7 @@ class Ledger:
         return replace(account, used=tuple(before + more for before, more in used))
 
     def outward(self, survey: Survey) -> Reach:
-        """Return the limits of the whole run, for a search away from home; empty if none."""
+        """Return the limits of the whole run, for a search away from home; empty without limits."""
         if self.limits is None:
             return NO_REACH
         reach, n = survey.graph.reach, self.limits.count

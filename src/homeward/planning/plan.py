@@ -49,7 +49,7 @@ class Evaluator(StrEnum):
     PAIRS = "pairs"  # bound on that probability, from probabilities of pairs of moves
     CORRECTION = "correction"  # on the mean model, by the plan's correction
     UNION = "union"  # 1 less the sum of the probabilities that a move never works
-    SAMPLED = "sampled"  # estimate in drawn worlds, with a confidence interval; not proven
+    SAMPLED = "sampled"  # estimate in worlds drawn from the belief; not proven
 
 
 class Evidence(Sequence[ActionEvidence]):

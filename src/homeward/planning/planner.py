@@ -80,7 +80,8 @@ class Planner:
         on the step, [n, S], and outbound policies have the general correction.
     sampled
         Settings of certificates by sampling, for an `Explorer` on a general model: the risk of a
-        run is estimated in drawn worlds where it can't be proven. None for proven bounds only.
+        run is estimated in worlds drawn from the belief where it can't be proven. None for proven
+        bounds only.
     """
 
     bonus: Bonus

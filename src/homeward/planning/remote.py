@@ -155,7 +155,7 @@ class RemoteExplorer(Explorer):
         self.steps += 1
 
     def _learn(self, observation: Any) -> None:
-        """Update the belief and the return policies; the next decision is made again."""
+        """Update the belief and the return policies; discard the decision made before."""
         self.belief = self.belief.update(observation)
         if self.guide.relearns:
             self.held = self.guide.after(self.belief, self.held, observation)

@@ -121,16 +121,19 @@ class Sampled:
 
 
 class Draws(NamedTuple):
-    """n drawn worlds with N possible transitions; row s·A + a belongs to action a in state s."""
+    """N possible transitions and their probabilities in n worlds drawn from the belief.
+
+    Row s·A + a belongs to action a in state s.
+    """
 
     actions: int
-    row: IntArray  # [N]
+    row: IntArray  # [N] row of the state and action
     there: IntArray  # [N] next state, or END
     column: IntArray  # [N] column of `shares` that has the probability
     shares: FloatArray  # [n, ·]
 
     def chance(self, which: IntArray) -> FloatArray:
-        """Return the probabilities [n, k] of transitions `which` [k]."""
+        """Return the probabilities [n, k] of the transitions with indices `which` [k]."""
         chances: FloatArray = self.shares[:, self.column[which]]
         return chances
 
@@ -166,7 +169,7 @@ class Draws(NamedTuple):
     def drops(
         self, held: FloatArray, onward: FloatArray, state: int, which: IntArray
     ) -> FloatArray:
-        """Return d [n] of an action in `state` with the transitions `which` [k].
+        """Return d [n] of an action in `state`, whose transitions have the indices `which` [k].
 
         `held` and `onward` [n, S] are the probabilities of coming home before and after the action.
         """
@@ -175,7 +178,7 @@ class Draws(NamedTuple):
         return drops
 
     def transitions(self, state: int, action: int) -> IntArray:
-        """Return the numbers [k] of the transitions of an action in a state."""
+        """Return the indices [k] of the possible transitions of an action in a state."""
         return np.flatnonzero(self.row == state * self.actions + action)
 
 

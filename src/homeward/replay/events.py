@@ -65,7 +65,7 @@ def trapped_at(replay: Replay) -> int | None:
 
 
 def homes_of(replay: Replay, start: int) -> Sequence[IntArray]:
-    """Return the home states of each criterion that names them; if none does, the start."""
+    """Return the home states of each criterion that names home states; by default the start."""
     given = (getattr(criterion, "home", None) for criterion in replay.setup.planner.criteria)
     fixed = [home for home in given if home is not None and not isinstance(home, str)]
     return [np.atleast_1d(np.asarray(home, np.int32)) for home in fixed or [start]]

@@ -19,7 +19,7 @@ MAX_DRAWN_CELLS = 20_000_000  # cells of all drawn worlds; large maps get fewer 
 
 
 def ghosts_of(moment: Moment, cell: int, seed: int, check: Callable[[], None]) -> dict[str, Any]:
-    """Return as JSON values how the way home from a cell ends in each drawn world.
+    """Return as JSON values how the way home from a cell ends in each world that is drawn.
 
     ``bound`` is the proven probability of coming home. ``path`` [n] has the cells of the way; it is
     empty if no way home is proven. ``lost`` has one entry per drawn world: the index in ``path`` of

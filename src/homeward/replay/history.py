@@ -155,7 +155,7 @@ class History:
 
 
 class Decisions:
-    """What a run holds after each step (`Held`), and `Guide` objects that repeat its decisions."""
+    """The `Held` of a run after each step, and new `Guide` objects to repeat its decisions."""
 
     def __init__(self, setup: Setup, start: int, first: Belief, log: LogReader) -> None:
         self.setup, self.start = setup, start

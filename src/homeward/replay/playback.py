@@ -95,7 +95,7 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
 
 
 def glance_of(replay: Replay) -> dict[str, Any]:
-    """Return a thumbnail of the last recorded step, the share of cells seen, and the outcome."""
+    """Return a thumbnail of the last recorded step, the share of cells seen, and `trapped_at`."""
     steps = len(replay.log)
     maps = replay.layers(steps, ("height", "seen"))
     rows, columns = maps["seen"].shape

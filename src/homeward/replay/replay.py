@@ -211,7 +211,7 @@ class Replay:
         return self._plans[step]
 
     def _plan_again(self, moment: Moment) -> Plan:
-        """Return the plan of the paper's Algorithm 1 at a moment, made again."""
+        """Compute the plan of the paper's Algorithm 1 at a moment again, and return it."""
         step, states = moment.step, moment.model.states
         warm_start: Any
         first, warm_start = self.log.warm_start_at(step) or (0, None)

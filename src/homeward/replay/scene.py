@@ -18,7 +18,7 @@ from homeward.models import Moves
 from homeward.replay.moment import Moment
 from homeward.runs import Setup
 
-BELIEF, PLAN = "belief", "plan"  # time to compute a layer: as for the belief, or as for a plan
+BELIEF, PLAN = "belief", "plan"  # computing a layer takes about as long as this
 
 
 class Layer(NamedTuple):

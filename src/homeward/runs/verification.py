@@ -42,7 +42,7 @@ PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "hol
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPlan:
-    """A recorded step of a run, and its plan made again."""
+    """A recorded step of a run, and its plan, which was computed again."""
 
     record: Record
     stored: StoredPlan | None  # None if the level holds for the whole run: then see `run`

@@ -102,7 +102,10 @@ def pose(
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave any set to stay inside; None if none does."""
+    """Return the mask [S, A] of the actions that are not allowed by all requirements.
+
+    Return None if all requirements allow all actions.
+    """
     sets = [r.allowed for r in requirements if r.allowed is not None]
     exits: BoolArray | None = ~np.logical_and.reduce(sets) if sets else None
     return exits if exits is not None and exits.any() else None

@@ -61,7 +61,7 @@ class StayInside:
         return f"stay inside the set of {count} {what}"
 
     def mask(self, model: Model) -> BoolArray:
-        """Return the mask [S, A] of the set; raise if it does not fit the model."""
+        """Return the mask [S, A] of the set; raise if the model has no such states or shape."""
         error, shape = InvalidProblemError, (model.states, model.actions)
         if isinstance(self.allowed, tuple):
             given = np.zeros(model.states, np.bool_)

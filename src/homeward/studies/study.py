@@ -45,7 +45,10 @@ class Study(Strict):
 
     @model_validator(mode="after")
     def _all_differ(self) -> Self:
-        """Raise if two cells or two seeds are equal, or if the counts do not fit."""
+        """Raise if two cells or two seeds are equal, a cell has a seed, or `counts` is invalid.
+
+        `counts` needs one number for each cell, at most the number of seeds.
+        """
         seen: dict[str, int] = {}
         for i, cell in enumerate(self.cells):
             if "seed" in cell:

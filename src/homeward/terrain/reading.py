@@ -130,7 +130,7 @@ def _part(
 def read_layer(
     path: str | os.PathLike[str], elevation: Elevation, role: Role = "errors"
 ) -> FloatArray:
-    """Return the numbers [rows, columns] of a raster on the pixels of a terrain model.
+    """Return the values [rows, columns] of a raster on the pixels of a terrain model.
 
     The raster has the same pixels, or more pixels of the same grid around them. Raise if it does
     not cover the terrain model, or has another grid or coordinate system. A raster without a place

@@ -246,7 +246,7 @@ class Server:
         return json_response(await self._ask(request, name, what, level))
 
     async def _glance(self, request: Request, name: str) -> Any:
-        """Return the thumbnail and outcome of a run; they are cached until the run changes."""
+        """Return the thumbnail of the last step of a run; it is cached until the run changes."""
         stamp = await run_in_threadpool(self.catalogue.stamp, name)
         if self.glances.get(name, (None, None))[0] != stamp:
             self.glances[name] = stamp, await self._ask(request, name, "glance")
@@ -313,7 +313,7 @@ class Server:
         return await self._retried(request, name, "why", step)
 
     async def _ghosts(self, request: Request) -> Response:
-        """Return how the way home from a cell ends in drawn worlds."""
+        """Return how the way home from a cell ends in worlds drawn from the belief."""
         name, step = await self._run(request), self._step(request)
         cell = parse_integer(request.query_params.get("cell", ""), "cell")
         seed = parse_integer(request.query_params.get("seed", "0"), "seed")

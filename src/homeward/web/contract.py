@@ -141,7 +141,8 @@ class Layer(Answer):
     unit: str | None
     scale: Literal["sequential", "categorical", "probability"]
     costs: Annotated[
-        Literal["belief", "plan"], Field(description="Time to compute: as a belief, or a plan.")
+        Literal["belief", "plan"],
+        Field(description="Computing the layer takes about as long as computing this."),
     ]
     categories: list[Category] | None = None
 

@@ -111,7 +111,7 @@ OPERATIONS = (
         query=(("cell", INTEGER),),
     ),
     Operation(
-        *("GET", f"{STEP}/ghosts", "ghosts", "The way home in drawn worlds", contract.Ghosts),
+        *("GET", f"{STEP}/ghosts", "ghosts", "The way home in sampled worlds", contract.Ghosts),
         query=(("cell", INTEGER), ("seed", INTEGER)),
     ),
     *(

@@ -143,7 +143,10 @@ class ViewingService:
         }
 
     def trapped(self, replay: Replay) -> int | None:
-        """Return the step after which no way home existed; None if none, or on a large map."""
+        """Return the number of steps after which no way home existed.
+
+        Return None if a way home always existed, or if the map is large.
+        """
         rows, columns = replay.scene.shape
         return trapped_at(replay) if rows * columns <= MAX_TRAP_CELLS else None
 
@@ -210,7 +213,7 @@ class ViewingService:
         return {"events": facts, "trapped": trapped_at(replay), "complete": complete}
 
     def do_glance(self, run: str) -> dict[str, Any]:
-        """Return a thumbnail and the outcome of a run; a new replay is not cached."""
+        """Return a thumbnail of a run's last step (`glance_of`); a new replay is not cached."""
         replay = self.replays.get(run)
         if replay is None or not replay.refresh():
             replay = Replay(self.root / run)

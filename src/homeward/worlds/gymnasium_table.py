@@ -102,7 +102,7 @@ class GymnasiumTable:
 
     @cached_property
     def numbers(self) -> Mapping[Key, int]:
-        """The number of the state with each key."""
+        """The index of the state, by key."""
         return {key: s for s, key in enumerate(self.keys)}
 
     def belief(self) -> FiniteBelief | DirichletBelief:

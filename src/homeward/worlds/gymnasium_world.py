@@ -103,12 +103,12 @@ class GymWorld:
         if not alike.any():
             raise ImpossibleObservationError(
                 f"the observation of {name_of(self.env)} in state {table.keys[self.state]!r} fits "
-                "no world of the conversion: convert with the seed of this world as well"
+                "no converted world: add the seed of this world to the seeds of the conversion"
             )
         return event, Likelihood(tuple(alike.tolist()))
 
     def _number(self, key: Key) -> int:
-        """Return the number of the state with a key; raise if the conversion did not find it."""
+        """Return the index of the state with a key; raise if the conversion did not find it."""
         if self._keys is None:
             return int(key) - int(self.env.observation_space.start)
         if key not in self._keys:

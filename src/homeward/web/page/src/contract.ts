@@ -98,10 +98,10 @@ export interface Edge {
   left: number;
 }
 
-/** Why an exploration ended; `words.ENDS` has the English sentences. */
+/** Why an exploration ended; `words.ENDS` has the sentence for each code. */
 export type End = "all_seen" | "all_safe_seen" | "out_of_reach" | "too_little" | "only_by_chance" | "budget" | "not_learning" | "lost" | "infeasible" | "outside" | "home" | "out_of_range" | "steps" | "stuck";
 
-/** How a bound was evaluated; `words.EVALUATORS` has the English words. */
+/** How a bound was computed; `words.EVALUATORS` has the words for each code. */
 export type Evaluator = "exact" | "path" | "pairs" | "correction" | "union" | "sampled";
 
 /** One example world as a map to draw. */
@@ -175,7 +175,7 @@ export interface Layer {
   title: string;
   unit: string | null;
   scale: "sequential" | "categorical" | "probability";
-  costs: "belief" | "plan"; // Time to compute: as a belief, or a plan.
+  costs: "belief" | "plan"; // Computing the layer takes about as long as computing this.
   categories?: Category[] | null;
 }
 
@@ -345,7 +345,7 @@ export interface UploadedArea {
   corners: number;
 }
 
-/** Why an action was taken or not; `words.VERDICTS` has the English sentences. */
+/** Why an action was taken or not; `words.VERDICTS` has the sentence for each code. */
 export type Verdict = "chosen" | "less_safe" | "waits" | "unsafe" | "worth_less" | "not_chosen" | "no_safer" | "not_taken" | "unavailable";
 
 /** The return path from a cell. */
