@@ -87,7 +87,7 @@ def compare_together(case: BoundCase, correction: Correction) -> Directly:
 def direct_floors(
     belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Return the rewards and the levels [K] of the criteria in the LP.
+    """Return the rewards and the levels [K] of K criteria in the LP.
 
     Each criterion has two rewards [S, A]: one for actions that stay inside the set, and one for
     actions that leave it.
@@ -155,9 +155,10 @@ def direct_lp(
 ) -> Program:
     """Return the LP over occupancies of (t, before or after leaving a set, s, a).
 
-    With a recall after `steps` steps, t is the step, and `finals` [S] are the final values of each
-    criterion if the explorer left no set. With `steps` None, there is only t = 0, and the future is
-    discounted.
+    `floors` and `levels` are the rewards and levels of the K criteria, from `direct_floors`.
+    `leaves` [S, A] is the mask of actions that leave a set. With a recall after `steps` steps, t is
+    the step, and ``finals[k]`` [S] is what criterion k earns in the state at the recall, if the
+    explorer has left no set. With `steps` None, there is only t = 0, and the future is discounted.
     """
     states, actions = objective.shape
     stages, factor = (1, discount) if steps is None else (steps, 1.0)

@@ -15,7 +15,7 @@ CHUNK = 50_000
 def examine_row(
     alpha: FloatArray, scale: str, samples: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Compare the closed form with Monte Carlo for a row `alpha` [O], shown as `scale`."""
+    """Compare the closed form with Monte Carlo for a row `alpha`; `scale` names it."""
     count = len(alpha)
     outcomes = np.broadcast_to(np.arange(count), (count, 1, count))
     kinds = np.zeros((count, 1), np.int32)

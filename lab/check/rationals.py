@@ -43,7 +43,7 @@ def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
 
 
 class Exact:
-    """A model with a discount γ in (0, 1] and rewards `totals` [K, S, A], scaled to integers.
+    """A model with a discount γ in (0, 1] and K rewards, `totals` [K, S, A], scaled to integers.
 
     `rows` are the rows of I − γP. If rounding makes a row of P sum to more than 1, the probability
     of staying is reduced, as in the solvers. If `stop` [S] is given, there is one more action: it
@@ -72,7 +72,7 @@ class Exact:
             self.gains[s].append([int(Fraction(worth) * self.scale)])
 
     def evaluate(self, policy: Sequence[int]) -> Values:
-        """Return the values [K][S] of a policy [S]."""
+        """Return the values [K][S] of a policy [S]: one for each of the K rewards."""
         states = range(len(policy))
         matrix = [[self.rows[s][policy[s]].get(t, 0) for t in states] for s in states]
         found, det = solve_integers(matrix, [self.gains[s][policy[s]] for s in states])
@@ -132,8 +132,10 @@ def rational(values: FloatArray) -> Point:
 def best_mixture(points: Sequence[Point], levels: Point) -> tuple[Fraction, Fraction]:
     """Return the least total shortfall of any mixture, and the best objective at that shortfall.
 
-    The simplex method over weights, surpluses and shortfalls, ``Σ w·g − over + short = level``. It
-    first minimises the shortfall, then maximises the objective. Bland's rule ensures termination.
+    A mixture is of `points` with weights w ≥ 0 that sum to 1. A point is an objective and K gains
+    g. With `levels` [K], the shortfalls `short` and the surpluses `over` satisfy
+    ``Σ w·g − over + short = level``. The simplex method first minimises the sum of the shortfalls,
+    then maximises the objective. Bland's rule ensures termination.
     """
     count = len(levels)
     columns: Integers = []
@@ -170,7 +172,7 @@ def best_mixture(points: Sequence[Point], levels: Point) -> tuple[Fraction, Frac
 
 
 def _priced(column: Sequence[int], prices: Integers) -> list[int]:
-    """Return the cost of a column [m] at prices [m][2]."""
+    """Return the two costs of a column [m]: one at each of two price vectors, `prices` [m][2]."""
     pairs = list(zip(column, prices, strict=True))
     return [sum(x * price[i] for x, price in pairs) for i in (0, 1)]
 

@@ -111,7 +111,7 @@ def prove(
 def _sizes(
     problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]
 ) -> tuple[Point, Point]:
-    """Return the largest value or reward of each total [1 + K], and the allowed shortfalls [K].
+    """Return the largest value or reward of each total [1 + K], and K allowed shortfalls.
 
     A mixture meets a level if it is at most `met_within` plus the number tolerance below it.
     """

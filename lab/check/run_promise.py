@@ -120,10 +120,11 @@ class _Tree:
     def worst(
         self, belief: FiniteBelief, state: int, held: Held, chances: FloatArray, depth: int
     ) -> FloatArray:
-        """Return the minimum [2, K] of Pr(home) and of Pr(home) + E[spent] after a history.
+        """Return the minima [2, K] over recall rules of Pr(home) and of Pr(home) + E[spent].
 
-        `chances` [M] are the joint probabilities of each world and the history. The two rows may
-        have different recall rules.
+        K is the number of return criteria. `chances` [M] are the joint probabilities of each of M
+        worlds and the history so far. Pr and E count only runs with this history. The two minima
+        may have different recall rules.
         """
         now = self._recalled(held, state, chances)
         if depth == 0 or chances.sum() < RAREST:
@@ -147,7 +148,7 @@ class _Tree:
         return np.minimum(now, onward)
 
     def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
-        """Return Pr(home) and Pr(home) + E[spent], both [K], of a recall in `state`."""
+        """Return Pr(home) and Pr(home) + E[spent] [2, K], as in `worst`, of a recall in `state`."""
         kept = np.zeros((2, len(self.ledgers)))
         for k, (ledger, account) in enumerate(zip(self.ledgers, held.accounts, strict=True)):
             for chance, world in zip(chances, self.worlds, strict=True):

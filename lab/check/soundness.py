@@ -276,7 +276,11 @@ def _exact(
     policy: IntArray,
     discount: float,
 ) -> FloatArray:
-    """Return the exact probability [S] of being home after a recall from `policy`."""
+    """Return, for each start state [S], the exact probability of being home after the recall.
+
+    `policy` [S] is followed until the recall. `worlds` are the transitions [S, A, S] of each world,
+    and `ways` the probabilities [S] that the way home works in each world.
+    """
     total = np.zeros(len(policy))
     for weight, world, way in zip(belief.weights, worlds, ways, strict=True):
         total += weight * exact_recall(world, policy, way, discount)

@@ -182,7 +182,7 @@ def _array(name: str, array: Any) -> Any:
         (_set("criteria", 0, "unit", to=0.0), "the unit 0"),
         (_set("criteria", 0, "kind", to="fly"), "has the unknown kind 'fly'"),
         (_set("criteria", 0, "kind", to="stay"), "only kind stay must have a set"),
-        (_set("criteria", 0, "within", to=3), "no policies by steps left"),
+        (_set("criteria", 0, "within", to=3), "but no return policies for them"),
         (_set("criteria", to=7), "damaged or not a plan"),
         (_member("weights.npy", None), "not listed in the header: weights.npy"),
         (_member("more.npy", b""), "not listed in the header: more.npy"),

@@ -132,9 +132,10 @@ class DirichletBelief:
         return self._model(self.alpha / self.alpha.sum(axis=1, keepdims=True))
 
     def correction(self) -> FloatArray:
-        """Return the general correction σ [S, A] in closed form.
+        """Return the general correction σ [S, A]: Σ_t E[min(0, P[t] − p[t])] over next states t.
 
-        The probability of each next state has a Beta distribution.
+        P[t] is the probability of t in a world, and p[t] its mean. P[t] has a Beta distribution, so
+        σ has a closed form.
         """
         # The sum of the other concentrations is not computed as total − alpha: in a total of 1e16,
         # a concentration of 0.5 would be lost by rounding.

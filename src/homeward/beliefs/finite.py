@@ -143,7 +143,10 @@ class FiniteBelief:
         return SparseMDP(self._mean_rows(), reward, first.state_names, first.action_names)
 
     def correction(self) -> FloatArray:
-        """Return the general correction σ [S, A]."""
+        """Return the general correction σ [S, A]: Σ_t E[min(0, P[t] − p[t])] over next states t.
+
+        P[t] is the probability of t in a world, and p[t] its mean.
+        """
         first = self.worlds[0]
         if isinstance(first, Moves):
             success = self._success()

@@ -212,8 +212,8 @@ def doubts(edges: Edges, height: FloatArray, variance: FloatArray) -> FloatArray
 def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatArray) -> None:
     """Write Σ ½ ln(1 + variance·weight) and the largest variance of each tile in `tiles` [n].
 
-    They are written to the columns ``tiles`` of `sums` [2, T]. Tile i has the cells from i·`TILE`
-    to (i + 1)·`TILE` − 1.
+    They are written to the columns ``tiles`` of `sums` [2, T], for T tiles in all. Tile i has the
+    cells from i·`TILE` to (i + 1)·`TILE` − 1.
     """
     for tile in tiles:
         total, most = 0.0, 0.0

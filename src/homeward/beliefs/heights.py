@@ -265,7 +265,10 @@ class SlopeBelief:
         return np.where(self.blocked, np.nan, self.height)
 
     def correction(self) -> FloatArray:
-        """Return the general correction σ [S, A]."""
+        """Return the general correction σ [S, A]: −2p(1−p), with p the success probability.
+
+        If only bounds on p are known, it is a lower bound on the correction.
+        """
         return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:

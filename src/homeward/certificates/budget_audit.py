@@ -122,7 +122,10 @@ class _Account:
         self.reasons: list[str] = []
 
     def check(self, step: Any, k: int, edges: EdgeRisks, belief: Any = None) -> None:
-        """Check one step of home k; steps after an unreadable record are not checked."""
+        """Check the record of one step for this home, which is number `k` in the record.
+
+        After a record that can't be read, no further step is checked.
+        """
         if self.unread:
             return
         try:

@@ -262,10 +262,11 @@ def path_total(
     discount: float,
     exits: BoolArray | None,
 ) -> float:
-    """Return a lower bound on the expected worth at the recall under `policy` [S] from `state`.
+    """Return a lower bound on the expected worth of the recall under `policy` [S] from `state`.
 
-    It is `worth` [S, A] of the action at the recall if all moves so far work, else 0. For a return
-    criterion, all moves of the way home must work too. An action in `exits` [S, A] ends the sum.
+    The recall is worth `worth` [S, A] of the state and action at that time. It is worth 0 if a move
+    of the way home of a return criterion does not work, or after an action in `exits` [S, A]. An
+    explorer whose move fails stays in its state, because the move never works.
     """
     model, risk = belief.mean(), belief.blocked_probability()
     path: list[int] = []

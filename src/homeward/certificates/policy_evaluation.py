@@ -68,7 +68,7 @@ def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
 
 
 def solve(rows: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
-    """Return v [n] or [n, K] with ``v = gain + discount·rows·v``.
+    """Return the values v [n] with ``v = gain + discount·rows·v``, or [n, K] of K gains.
 
     `rows` [n, n] are the transition probabilities between n states. `leaving` [n] is the rest of
     each row: the probability of leaving these states.
@@ -96,7 +96,7 @@ class PolicyEvaluator:
     def mixed(
         self, total: Total, weights: FloatArray, policies: IntArray, since: int = 0
     ) -> FloatArray:
-        """Return the total [S] of a mixture of policies [J, S], or [J, n, S] from step `since`.
+        """Return the total [S] of a mixture of J policies [J, S], or [J, n, S] from step `since`.
 
         The total is −inf if one of the policies takes an action that can't be chosen.
         """

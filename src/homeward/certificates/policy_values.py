@@ -79,7 +79,7 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
 def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
-    """Return the mean [S], over the start state, of `way_home` [S] in the state at the recall.
+    """Return, for each start state [S], the mean of `way_home` [S] in the state at the recall.
 
     `policy` [S] is followed; the recall comes with probability 1 − γ before each step.
     """

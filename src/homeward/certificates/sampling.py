@@ -112,7 +112,10 @@ class Sampler:
         self._rows: tuple[IntArray, IntArray] | None = None
 
     def chunk(self, seed: int, number: int, episodes: int) -> FloatArray:
-        """Return the tally [6, P, K] of chunk `number`; equal arguments give equal tallies."""
+        """Return the tally [6, P, K] (see `HITS`) of chunk `number`, for P mixtures, K criteria.
+
+        Equal arguments give equal tallies.
+        """
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
         plan = self.stored.plan
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))

@@ -280,7 +280,7 @@ def _check_criterion(
         index(within, 2**63, f"the limit of steps of {name}", Error)
         layers, since = criterion.return_layers, criterion.return_since
         if within < 1 or layers is None or since is None or len(layers) == 0:
-            raise Error(f"{name} has a limit of {within} steps but no policies by steps left")
+            raise Error(f"{name} has a limit of {within} steps, but no return policies for them")
         layered = (len(since), states)
         indices(layers, f"the return policies of {name}", layered, back, "hs", Error)
         if since.ndim != 1 or (np.diff(since) <= 0).any():

@@ -3,10 +3,11 @@
 A claim that a bounded variable has the mean μ is tested with n draws. Two tests hold for every
 distribution:
 
-- for values in [0, 1], a mean of the draws as far from μ as m, on the same side, has a probability
-  of at most exp(−n KL(m ‖ μ)) (Hoeffding);
-- with sample variance V and range R, the mean is within √(2 V l / n) + 7 R l / (3 (n − 1)) of μ
-  with probability at least 1 − 2 e^−l (Maurer and Pontil's empirical Bernstein bound).
+- if values are in [0, 1] and m > μ, the mean of the draws is ≥ m with probability at most
+  exp(−n KL(m ‖ μ)); the same holds for m < μ and a mean ≤ m (Hoeffding);
+- with sample variance V, range R and any l > 0, the mean of the draws is within
+  √(2 V l / n) + 7 R l / (3 (n − 1)) of μ with probability at least 1 − 2 e^−l (Maurer and Pontil's
+  empirical Bernstein bound).
 
 The probability that any test of a check calls a true claim wrong is at most 1 − confidence: l is
 larger if there are more tests.
@@ -64,7 +65,7 @@ class CheckReport:
     samples : int
         Number of drawn worlds, or steps of a world.
     confidence : float
-        Probability that a check of a correct object reports nothing.
+        Lower bound on the probability that a check of a correct object reports nothing.
     checked : tuple of str
         Names of the claims that were checked.
     resolution : float

@@ -1,6 +1,7 @@
 """Checks that `update` conditions a belief on what was observed.
 
-Transitions are drawn in drawn worlds. Of a state-action with outcomes t of probability p(t),
+Transitions are drawn in N drawn worlds. The K probabilities of a model are its *entries*
+(`draws.Entries`). Of a state-action with outcomes t of probability p(t),
 
 - the posterior means, weighted by p(t), must give the prior mean: exactly;
 - with q the posterior mean after t, E[P(t) (P − q)] = 0: the drawn worlds, weighted by how likely
@@ -232,7 +233,7 @@ class UpdateCheck(NamedTuple):
         return gaps.mean(axis=0), slack(gaps, log_limit, 2.0)
 
     def _weighted(self, likely: FloatArray, k: int) -> float:
-        """Return the mean of entry `k` over the drawn worlds, weighted by `likely` [N]."""
+        """Return the mean probability of entry `k` over the worlds, with weights `likely` [N]."""
         return float((likely @ self.drawn.chance[:, k]) / likely.sum())
 
     def _likelihood(self, s: int, a: int, t: int) -> FloatArray:

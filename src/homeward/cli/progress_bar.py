@@ -17,9 +17,10 @@ REFRESH_SECONDS = 0.25
 
 
 def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: bool) -> None:
-    """Take the steps of a run, and show their number, the lowest bound and the kind's own texts.
+    """Execute the steps of a run, and show a progress bar with the number of the last step.
 
-    The bar appears after the first step, so that earlier messages stay visible.
+    Beside the bar are the lowest bound of the run's criteria and the texts of the run's kind. The
+    bar appears after the first step, so that earlier messages stay visible.
     """
     steps = stop_between(steps)
     if quiet or not sys.stderr.isatty():

@@ -139,7 +139,7 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
 
 
 def is_seen(belief: SlopeBelief) -> BoolArray:
-    """Return the mask [n] of open cells that are known to within `SEEN_DEVIATION`."""
+    """Return, for each open cell, whether its standard deviation is at most `SEEN_DEVIATION`."""
     return np.asarray(belief.variance[~belief.blocked] <= SEEN_DEVIATION**2)
 
 
