@@ -91,7 +91,10 @@ def prove(
     exact: Exact,
     values: dict[tuple[int, ...], Values],
 ) -> Truth:
-    """Return bounds on the optimum, or on the least shortfall, by the multipliers of an answer."""
+    """Return bounds that follow from the multipliers of the solution `found`.
+
+    They bound the optimum or, if `found` is infeasible, the least shortfall.
+    """
     infeasible = found.status is Status.INFEASIBLE
     multipliers = found.multipliers
     if infeasible and (largest := multipliers.max()) > 0.0:  # a unit of shortfall costs one

@@ -777,7 +777,7 @@ def test_a_last_plan_of_another_world_is_refused() -> None:
     last = Planner(constant(np.eye(3)), [ReturnHome(0.1)], 0.5).plan(FiniteBelief([large]), 0)
     planner = Planner(constant(BONUS), [ReturnHome(0.9)], 0.5)
     for belief in (RIDGE, SPARSE_RIDGE):
-        with pytest.raises(InvalidProblemError, match=r"a seed has shape \(3,\)"):
+        with pytest.raises(InvalidProblemError, match=r"a start policy has shape \(3,\)"):
             planner.plan(belief, 0, previous=last)
 
 

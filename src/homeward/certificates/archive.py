@@ -179,7 +179,10 @@ def _split(cls: type, claims: Any, arrays: dict[str, NDArray[Any]], prefix: str)
 def _joined(
     cls: type[T], claims: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str, **known: Any
 ) -> T:
-    """Return the dataclass that `_split` split; the fields in `known` are given instead."""
+    """Return the instance of `cls` whose fields `_split` stored in `claims` and `arrays`.
+
+    Fields in `known` have the values given there and are not read.
+    """
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)

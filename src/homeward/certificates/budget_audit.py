@@ -251,7 +251,10 @@ class _Account:
 
 
 def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks, belief: Any) -> float:
-    """Return a bound on the probability that a new edge, in `after` only, never works."""
+    """Return an upper bound on the probability that some edge in `after` only never works.
+
+    `before` and `after` [S] have one action per state, or −1.
+    """
     new = np.where(after == before, -1, after)
     risk = _risk(new, edges)
     if risk <= 0.0:

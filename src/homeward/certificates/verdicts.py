@@ -128,7 +128,7 @@ class ClaimVerdict(CheckedClaim):
         return f"{self.criterion} ({self.part}): claimed {self.claimed:.6g}{value}; {self.words}."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON object."""
+        """Return a JSON object with the claim, the verdict and the estimate."""
         result = CheckedClaim.as_dict(self)
         del result["unit"], result["corrected"], result["refuted_by"]
         more = {name: getattr(self, name) for name in ("estimate", "low", "high", "method")}

@@ -135,5 +135,5 @@ def _check_values(
         if claimed > mean + half + ROUNDING:
             expected = f"{mean:.6g} ± {half:.2g} or less, the mean of value()"
             given = f"the total under the policy {policy.tolist()} is {claimed:.6g}"
-            findings.add("value", f"state {model.state_name(state)}", expected, given)
+            findings.add("value", model.state_name(state), expected, given)
             return

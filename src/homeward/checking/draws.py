@@ -71,7 +71,7 @@ class Drawn:
 
 
 def entries_of(model: Model) -> Entries:
-    """Return the entries of a model."""
+    """Return the K probabilities of a model, in the order of states, actions and next states."""
     shape = (model.states, model.actions)
     if isinstance(model, Moves):
         row = np.arange(model.dest.size)

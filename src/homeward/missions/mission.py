@@ -49,6 +49,7 @@ from homeward.runs.observation_codec import encode
 from homeward.runs.reporting import VehicleEvent, remote_explorer, retrace, take
 from homeward.runs.run import FIRST_LOOK, LOCK, MANIFEST, STEPS, TIMES, Run
 from homeward.runs.vehicle import Vehicle
+from homeward.words import counted
 
 
 class NewRecords(LogFollower):
@@ -262,8 +263,8 @@ class Mission:
             if amounts != limits:
                 raise ReportError(
                     Fault.FORMAT,
-                    f"used has {amounts} amounts, but the mission has {limits} limits: give what "
-                    "the vehicle used of each",
+                    f"used has {counted(amounts, 'amount')}, but the mission has "
+                    f"{counted(limits, 'limit')}: give what the vehicle used of each",
                 )
         elif envelope.tried is None and state == before:
             status = LOOK

@@ -198,7 +198,7 @@ class Ground:
         return states, allowed & inside & states[:, None] & states[self.dest]
 
     def score(self, start: int, states: BoolArray, moves: BoolArray) -> Score:
-        """Return the score of claimed states [S] and moves [S, 4]."""
+        """Return how many claimed states [S] and moves [S, 4] are true, as a `Score`."""
         first, _ = self.known(start)
         true_states, true_moves = self.closed(self.rise <= CLAIM_LIMIT - MARGIN, first)
         found = int((states & true_states).sum() + (moves & true_moves).sum())

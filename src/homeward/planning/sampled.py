@@ -1,15 +1,16 @@
 """Sampled certificates: the risk of a run, estimated in new worlds drawn after each choice.
 
 If a correction proves nothing, the ways home can still be evaluated in worlds drawn from the
-belief. A run holds a return policy; let W be the probability that it leads home in a world, and
-Y = E[W] given the observations. Before an action is taken, the policy that is held after it is
-fixed. In a world w the action lowers the probability of coming home by
+belief. A run holds a return policy; let W(s) be the probability that it leads home from state s in
+a world, and Y = E[W] given the observations. Before an action is taken, the policy that is held
+after it is fixed. In a world with the transitions P, the action lowers that probability by
 
-    d(w) = W_held(s) − Σ_t P_w[s, a, t] W_next(t),
+    d = W_held(s) − Σ_t P[s, a, t] W_next(t),
 
 which GTH elimination computes without subtractions (`come_home`). E[d] over the belief is the
 charge c of the action. The worlds are drawn after the choice, so each d − c is a martingale
-difference, and with V = Σ (d − d̂)², d̂ in [0, 1] any guess that does not depend on that world,
+difference. Let V = Σ (d − d̂)², d̂ in [0, 1] any guess that does not depend on that world. Then for
+any probability of error α, rate λ and weight w,
 
     Pr(some time: Σ (c − d) > (ln(1 / (α w)) + ψ(λ) V) / λ) ≤ α w,      ψ(λ) = −ln(1 − λ) − λ.
 

@@ -1,4 +1,4 @@
-"""The vehicle of a mission: how a kind of run reads reports from outside of the program."""
+"""`Vehicle`: what a mission must know of the machine that drives, to read its reports."""
 
 from __future__ import annotations
 

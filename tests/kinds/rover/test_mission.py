@@ -192,7 +192,7 @@ def test_a_limited_mission_asks_what_a_moved_vehicle_used(
 ) -> None:
     mission = Mission.start(tmp_path / "m", "rover", {**config, "distance": 100.0})
     mission.observe({})
-    with pytest.raises(ReportError, match="limited in 1"):
+    with pytest.raises(ReportError, match="used has 0 amounts, but the mission has 1 limit:"):
         mission.observe({"position": [6, 8], "moved": True})
     answer = mission.observe({"position": [6, 8], "moved": True, "used": [30.0]})
     assert answer["kept"] > 0.9

@@ -154,7 +154,7 @@ def test_the_way_home_can_be_had_from_every_step(tmp_path: Path) -> None:
     ("step", "out", "said"),
     [
         ("7", "x.gpx", "there is no step 7"),
-        ("-1", "x.gpx", "expected a number of steps or all"),
+        ("-1", "x.gpx", "expected the number of a step, or all"),
         ("0", "x.csv", "a way home can be written as .geojson, .gpx, .kml"),
     ],
 )

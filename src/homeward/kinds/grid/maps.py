@@ -179,7 +179,7 @@ class HeightMap:
         return np.asarray(self.heights.ravel() == WALL)
 
     def moves(self, stay: bool = True) -> Moves:
-        """Return the true world as a deterministic model."""
+        """Return the true world as a deterministic model; with `stay`, its first action waits."""
         return model_of_heights(self.shape, self.heights.ravel(), stay, self.climb)
 
     def belief(

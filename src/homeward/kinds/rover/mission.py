@@ -227,7 +227,7 @@ class RoverVehicle(Vehicle):
         return Heights(cells, heights, variances, moved=moved)
 
     def read(self, path: Path) -> dict[str, Any]:
-        """Return the measurements in a CSV file or a GeoTIFF patch, as the key of a report."""
+        """Return the measured heights in a CSV file or a GeoTIFF, as part of a mission's report."""
         suffix = path.suffix.lower()
         if suffix not in self.suffixes:
             return super().read(path)
