@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(check.app, name="check")
 app.add_typer(bench.app, name="bench")
-app.command("types", help="Write the page's types of the server's interface.")(write_types)
+app.command("types", help="Write the page's TypeScript types of the server's API.")(write_types)
 app.command()(front)
 
 if __name__ == "__main__":

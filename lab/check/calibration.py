@@ -150,7 +150,8 @@ def _by_variance(belief: Any) -> FloatArray:
 def rover_config(belief: str, seed: int, **more: Any) -> RoverConfig:
     """Return the configuration of a rover whose world is drawn from its belief.
 
-    `belief` is one of `RUN_BELIEFS`. The sensor is `NOISY`. The keys in `more` replace others.
+    `belief` is one of `RUN_BELIEFS`. The sensor is `NOISY`. Options in `more` override the
+    options set here.
     """
     kernel = {"correlated": (1.5, 40.0, 0.6), "unmapped": (1.5, 40.0, 1.0)}.get(belief)
     given = {

@@ -100,7 +100,10 @@ def floats(values: ArrayLike, name: str, shape: Shape | None, error: Error) -> F
 def probabilities(
     values: ArrayLike, name: str, shape: Shape, axes: str, error: Error
 ) -> FloatArray:
-    """Return `values` as read-only float64; raise unless they are probabilities of this shape."""
+    """Return `values` as read-only float64; raise unless they are probabilities of this shape.
+
+    `axes` has a letter for each axis, which the message uses (`place`).
+    """
     array = floats(values, name, shape, error)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         at = first_of((array < 0) | (array > 1))
@@ -116,7 +119,10 @@ def indices(
     axes: str,
     error: Error,
 ) -> IntArray:
-    """Return `values` as read-only int32; raise unless they are integers in ``low <= i < high``."""
+    """Return `values` as read-only int32; raise unless they are integers in ``low <= i < high``.
+
+    `bounds` is (low, high). `axes` has a letter for each axis, which the message uses (`place`).
+    """
     try:
         array = np.asarray(values)
     except ValueError as cause:

@@ -1,4 +1,6 @@
-"""Versions of a large array that share one buffer, so that a small change costs little.
+"""Arrays that share memory between versions (`Shared`), or are computed when read (`Deferred`).
+
+Versions of a large array share one buffer, so that a small change costs little.
 
 The newest version owns the buffer. A change of this version writes in place. The older version then
 keeps only the entries that were overwritten, and finds all others through its successor (Baker's

@@ -80,7 +80,7 @@ SAMPLING = (
 VERDICTS = {
     "chosen": "chosen",
     "less_safe": "in the plan, but less safe than the chosen action",
-    "waits": "in the plan, but it stays and gains nothing",
+    "waits": "in the plan, but it stays in its state and gains nothing",
     "unsafe": "would fall below the safety level",
     "worth_less": "safe enough, but worth no more than the plan",
     "not_chosen": "safe enough, but not chosen",

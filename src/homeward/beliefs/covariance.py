@@ -241,7 +241,7 @@ def check_calibration(
     ----------
     cells, heights, shape, cell : As in `fit_kernel`
     mean : m, prior mean
-    noise : m², variance of the measurements' errors, > 0; of each [n], or one number for all
+    noise : m², variance of the measurements' errors, > 0; an array [n], or one number for all
     warn : Issue an `OverconfidentKernelWarning` if the kernel is overconfident
     """
     at, values = _measured(cells, heights, shape)
@@ -313,7 +313,10 @@ def _measured(
 def _distances(
     cells: IntArray, shape: tuple[int, int], cell: float | tuple[float, float]
 ) -> FloatArray:
-    """Return the distances [n, n] in m between the centres of `cells` [n]; a cell is `cell` m."""
+    """Return the distances [n, n] in m between the centres of the cells with indices `cells` [n].
+
+    `cell` is the side of a cell in m, or its height and width.
+    """
     tall, wide = cell if isinstance(cell, tuple) else (cell, cell)
     row, column = np.divmod(cells.astype(np.float64), shape[1])
     return np.hypot(tall * (row[:, None] - row), wide * (column[:, None] - column))

@@ -82,7 +82,8 @@ def solve(rows: csr_array, leaving: FloatArray, gain: FloatArray, discount: floa
 class PolicyEvaluator:
     """Evaluates and optimises policies on the mean model.
 
-    Actions in `exits` [S, A] leave the set of a `StayInside` criterion for the rest of the plan.
+    `exits` is the mask [S, A] of actions that leave the set of a `StayInside` criterion. The
+    total from such an action on is its entry in `Total.leaving`, if given.
     """
 
     def __init__(

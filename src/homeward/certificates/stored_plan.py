@@ -226,8 +226,10 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
             f"the plan's value {value:g}, upper bound {upper:g} or kept value "
             f"{plan.kept_value:g} is not a valid number"
         )
-    if infeasible and (upper != -np.inf or not plan.criteria):
-        raise Error(f"the plan is {plan.status}, but its upper bound is {upper:g}")
+    if infeasible and not plan.criteria:
+        raise Error("the plan is infeasible, but it has no criteria")
+    if infeasible and upper != -np.inf:
+        raise Error(f"the plan is infeasible, but its upper bound is {upper:g}, expected -inf")
     if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
         raise Error(f"the plan's gap is {plan.gap:g}, expected 0 or more")
     gap, slack = max(0.0, upper - value), GAP_TOLERANCE * max(abs(upper), abs(value))

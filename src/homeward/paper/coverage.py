@@ -78,9 +78,11 @@ def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summary of each cell, in the order in which the cells first appear.
+    """Return a row that summarises the runs of each cell, in the order in which cells appear.
 
-    ``q1``, ``median`` and ``q3`` are quartiles of ``seen``; ``reached`` and ``steps`` are medians.
+    A cell is a combination of the settings `KEY`. Of the runs of a cell, ``q1``, ``median`` and
+    ``q3`` are the quartiles of ``seen``; ``reached`` and ``steps`` are medians; ``stranded`` and
+    ``cut_short`` are numbers of runs.
     """
     found = []
     for key, group in grouped(rows, KEY).items():
@@ -104,7 +106,7 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def papers(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summaries of the cells in the paper's figure."""
+    """Return those summaries of `cells` (from `summarise`) that the paper's figure shows."""
     own = ("safe", 1.0, "general")
     keys = ("explorer", "delta", "correction")
     return [c for c in cells if c["delta"] is None or tuple(c[key] for key in keys) == own]

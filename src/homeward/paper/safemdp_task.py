@@ -130,7 +130,10 @@ def least_risks(
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """True heights in m [rows, columns] of cells 1 m apart, centred between their extremes."""
+    """The map of true heights [rows, columns] in m, of cells 1 m apart.
+
+    A constant is subtracted from the heights, so that the lowest and the highest have the sum 0.
+    """
 
     heights: FloatArray
 

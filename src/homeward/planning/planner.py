@@ -220,7 +220,10 @@ class Planner:
         return self.recall.steps if isinstance(self.recall, AtStep) else None
 
     def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
-        """Return the situation of the criteria: the state, the mean model and its corrections."""
+        """Return the input of the criteria: the state, the mean model and its corrections.
+
+        `model` is the mean model of `belief`. `start` is the first state of the run.
+        """
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # Outbound policies depend on the step, so the moves correction is not valid for them.

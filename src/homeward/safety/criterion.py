@@ -103,11 +103,13 @@ class Requirement:
     level : The required probability or amount
     reward : [S, A] reward whose total is required; finite
     home : [n] states that count as home; empty by default, if no return is required
-    returns : The return policy; by default its values are 0
-    worth : [S] or [S, A] value of a recall in each state, or of each action, without σ
+    returns : The return policy and its values; by default a policy that never returns
+    worth : [S] lower bound on the probability that a recall in each state meets the criterion; if
+        `kind` is ``"earn"``, [S, A] reward of each action, scaled to [0, 1]. The correction for
+        exploring is not included. None counts as 0.
     allowed : [S, A] mask of the set to stay inside
     least, unit : Offset and scale of the total
-    final : [S] value of a recall at a fixed step in each state
+    final : [S] value of being in each state at a recall at a fixed step; None for a random recall
     within : Largest number of steps of a return; None for any number
     kind : ``"return"``, ``"stay"``, ``"earn"``, or ``"own"`` for a user-defined criterion
     """

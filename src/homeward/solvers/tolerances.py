@@ -17,9 +17,9 @@ def met_within(span: float) -> float:
 
 
 def aimed_within(span: float) -> float:
-    """Return the largest shortfall of a total over `span` steps that a solver aims at.
+    """Return the largest amount by which a solver lets a total over `span` steps miss its level.
 
-    A solver accepts this shortfall of a single policy, and once more of a mixture. Twice this
-    number is less than `met_within`; the difference is an allowance for the rounding of totals.
+    A single policy may miss the level by this amount. A mixture of policies may add the same
+    amount. Twice the amount is less than `met_within`, and the rest allows for rounding.
     """
     return 0.5 * FEASIBILITY_TOLERANCE + ROUNDING * span

@@ -286,7 +286,10 @@ def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
 
 
 def outcome_of(folder: Path, kind: str, status: str) -> dict[str, Any]:
-    """Return the keys `outcome`, `trapped` and `seen` of a summary; None if they are unknown."""
+    """Return a dict with the keys `outcome`, `trapped` and `seen` of a run's summary.
+
+    All values are None if the run is not finished, or its kind reports no outcome.
+    """
     find = find_kind(kind).outcome if status == "finished" and kind in kind_names() else None
     facts = {} if find is None else find(folder)
     if not facts:

@@ -69,7 +69,7 @@ def shown_config(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def files_of(config: Mapping[str, Any], root: Path) -> dict[str, str]:
-    """Return the names of the uploaded files of a configuration, by key, as they were sent."""
+    """Return the original name of each uploaded file in a configuration, by the key of the file."""
     found = {}
     for key, value in config.items():
         if isinstance(value, str) and Path(value).parent.parent == root / FOLDER:

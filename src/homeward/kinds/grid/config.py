@@ -75,7 +75,8 @@ class GridConfig(SafeConfig):
     explorer: Annotated[
         ExplorerName,
         Field(
-            title="Type of explorer", description="The explorer; only safe keeps a safety level."
+            title="Type of explorer",
+            description="The type of explorer. Only the type safe has a safety level.",
         ),
     ] = "safe"
     delta: Delta = 1.0

@@ -70,7 +70,7 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
         <span class="hidden">Speed</span>
         <select
           value={String(cursor.speed.value)}
-          title="Speed (s slower, f faster)"
+          title="Speed (key s: slower, key f: faster)"
           onChange={(event) => (cursor.speed.value = Number(event.currentTarget.value))}
         >
           {SPEEDS.map((speed) => (

@@ -1,38 +1,38 @@
-// Ask for what is wanted now. While one question is under way, later ones replace each other, so
-// that a fast cursor never queues work and never starves. `joined` says what two that wait become, if the
-// later one is not enough.
+// Sends one request at a time. While a request is running, only the newest further request waits, so
+// requests never pile up when the cursor moves fast. `join` combines the waiting request with a newer one;
+// by default the newer one replaces it.
 
 import { complain } from "../messages";
 
 export class Latest<Q> {
-  private going = false;
+  private running = false;
   private next: Q | undefined;
 
   constructor(
-    private readonly answer: (question: Q) => Promise<void>,
-    private readonly joined: (waiting: Q, question: Q) => Q = (_, question) => question,
+    private readonly send: (request: Q) => Promise<void>,
+    private readonly join: (waiting: Q, request: Q) => Q = (_, request) => request,
   ) {}
 
-  ask(question: Q): void {
-    if (this.going) {
-      this.next = this.next === undefined ? question : this.joined(this.next, question);
+  ask(request: Q): void {
+    if (this.running) {
+      this.next = this.next === undefined ? request : this.join(this.next, request);
       return;
     }
-    this.going = true;
-    void this.run(question);
+    this.running = true;
+    void this.run(request);
   }
 
-  private async run(question: Q): Promise<void> {
-    let now: Q | undefined = question;
-    while (now !== undefined) {
+  private async run(request: Q): Promise<void> {
+    let current: Q | undefined = request;
+    while (current !== undefined) {
       this.next = undefined;
       try {
-        await this.answer(now);
+        await this.send(current);
       } catch (cause) {
         complain(cause);
       }
-      now = this.next;
+      current = this.next;
     }
-    this.going = false;
+    this.running = false;
   }
 }
