@@ -41,6 +41,8 @@ def test_an_answer_is_what_its_model_says(site: Site, path: str) -> None:
 
 def test_the_document_has_every_route_and_model(site: Site) -> None:
     found = site.get(f"{API}/openapi.json").json()
+    for address in ("/api", "/api/docs", API, f"{API}/", f"{API}/docs"):
+        assert site.get(address).headers["location"] == f"{API}/openapi.json"
     assert found == document()
     listed = {(method, path) for path, all_ in found["paths"].items() for method in all_}
     assert listed == {(each.method.lower(), each.path) for each in OPERATIONS}

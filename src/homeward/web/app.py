@@ -118,6 +118,8 @@ class Server:
     async def _refused(self, request: Request, error: Exception) -> Response:
         """Return the response to a failed request; redirect addresses without a version."""
         path = request.url.path
+        if path.removesuffix("/docs").rstrip("/") in ("/api", API):  # where one looks for a list
+            return RedirectResponse(f"{API}/openapi.json")
         if isinstance(error, HTTPException):
             no_version = path.startswith("/api/") and not path.startswith(f"{API}/")
             if error.status_code == 404 and no_version:

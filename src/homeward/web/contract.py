@@ -372,6 +372,7 @@ class Counterexample(Answer):
     title: str
     story: str
     delta: float
+    discount: float = Field(description="The process goes on with this probability per step.")
     states: list[GraphState]
     worlds: list[GraphWorld]
     rows: list[PolicyRow]

@@ -31,7 +31,7 @@ STORIES = {
 LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
 """Safety level of each counterexample, by title."""
 
-DISCOUNT = 0.99
+DISCOUNT = 0.99  # probability that the explorer is not called home before a move
 
 
 def examples() -> dict[str, Any]:
@@ -52,6 +52,7 @@ def counterexample(story: Story) -> dict[str, Any]:
         "title": story.title,
         "story": story.lesson,
         "delta": LEVELS[story.title],
+        "discount": DISCOUNT,
         "states": [
             {"name": name, "x": x, "y": y}
             for name, (x, y) in zip(names, PLACES[names], strict=True)

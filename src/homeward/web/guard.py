@@ -44,7 +44,10 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
 )
-NO_TOKEN = "open the page at the address that the server printed, which has the token"
+NO_TOKEN = (
+    "open the page at the address that the server printed, which has the token; programs send it "
+    "as Authorization: Bearer TOKEN"
+)
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 

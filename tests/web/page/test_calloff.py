@@ -125,7 +125,9 @@ def test_a_hundred_walk_home_and_some_fall(look: Looking) -> None:
     home = int(re.findall(r"\d+", said)[1])
     scatter = round(math.sqrt(100 * plan["proven"] * (1.0 - plan["proven"])))
     proven = f"Proven ≥ {int(100 * plan['proven'])}"
-    assert said == f"{proven}, this draw {home}. Draws scatter by about {scatter}."
+    look.sees(".plan-said", f"on average come home in at least {int(100 * plan['proven'])} of 100")
+    chance = f"By chance, a draw of 100 worlds gives about {scatter} more or fewer."
+    assert said == f"{proven}, this draw {home}. {chance}"
     assert abs(home - 100 * plan["proven"]) < 15
     expect(look.find(".hundred circle.home")).to_have_count(home)
     expect(look.find(".hundred circle.lost")).to_have_count(100 - home)
@@ -138,6 +140,10 @@ def test_ghosts_take_their_time_and_are_called_back_by_another_level(look: Looki
     stage = look.find(".calloff-stage")
     expect(stage).to_have_attribute("data-walking", "true")
     look.sees(".counters", "home so far")
+    look.page.set_viewport_size({"width": 390, "height": 844})
+    look.button("Start again").scroll_into_view_if_needed()
+    expect(stage.locator("canvas")).to_be_in_viewport(ratio=0.95)  # beside the button
+    look.page.set_viewport_size({"width": 1440, "height": 900})
     set_level(look, 0.8)
     expect(stage).to_have_attribute("data-walking", "false")
     expect(look.find(".hundred circle.waiting")).to_have_count(100)

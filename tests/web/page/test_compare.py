@@ -95,8 +95,13 @@ def test_maps_of_different_shapes_have_views_of_their_own(look: Looking) -> None
     box = look.find(".map canvas").nth(0).bounding_box()
     assert box is not None
     look.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    look.page.mouse.wheel(0, 100)  # scrolls the page
+    look.page.wait_for_timeout(300)
+    assert "view=" not in look.page.url
+    look.page.keyboard.down("Control")
     for _ in range(8):
         look.page.mouse.wheel(0, -300)
+    look.page.keyboard.up("Control")
     look.page.wait_for_url("**view=**")
     assert views_of(look.page.url).keys() == {"view"}
     drawn = second.evaluate(

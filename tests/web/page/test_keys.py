@@ -54,7 +54,7 @@ def test_plus_and_minus_zoom_and_nought_shows_the_whole_map(look: Looking) -> No
     assert near > whole > far
     box = look.find(".map canvas").bounding_box()
     assert box is not None
-    assert whole == pytest.approx(min(box["width"], box["height"]) / 8 * MARGIN, rel=1e-3)
+    assert whole == pytest.approx(min(box["width"], box["height"]) / 8 * MARGIN, rel=2e-3)
     look.page.keyboard.press("0")
     expect(look.page).to_have_url(f"{look.site.address}/#/run/walk?step=3")
 

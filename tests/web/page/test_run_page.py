@@ -218,7 +218,7 @@ def test_a_level_of_the_whole_run_is_not_told_as_that_of_a_plan(look: Looking) -
 def test_terrain_has_slope_scale_coordinates_and_a_profile(look: Looking) -> None:
     look.open("#/run/ground?step=8&layer=slope")
     canvas = look.painted(8, "slope")
-    expect(canvas).to_have_attribute("data-scale", "20 m")
+    expect(canvas).to_have_attribute("data-scale", "50 m")
     x, y = look.point(17, (10, 15))
     look.sees(".readout .coordinates", "x 50.0\u00a0m, y")
     look.page.mouse.click(x, y)

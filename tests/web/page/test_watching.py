@@ -595,13 +595,15 @@ def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking)
     expect(loop.locator("tbody td").nth(0)).to_have_text("1 ✓")
     expect(loop.locator("tbody td").nth(1)).to_have_text("0.010 ✕")
     expect(loop.locator(".graphs svg")).to_have_count(2)
+    expect(loop).to_contain_text("Before each move the explorer is called home with")
+    expect(stories.nth(1)).to_contain_text("Proven 0: the planner subtracts a correction")
     loop.get_by_role("button", name="Call it off").click()
     expect(loop.locator(".walk-list")).to_contain_text("the rule promises 100")
     draws = loop.locator(".walk-list b").all_text_contents()
     assert int(draws[0]) < 10
     budget = stories.nth(3)
     budget.locator("input").fill("100")
-    expect(budget).to_contain_text("left after 100: 0.133")
+    expect(budget).to_contain_text("left after 100: 13.3 of 100")
     assert budget.locator(".hundred").first.locator("circle.home").count() < 35
 
 

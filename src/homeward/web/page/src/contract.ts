@@ -39,6 +39,7 @@ export interface Counterexample {
   title: string;
   story: string;
   delta: number;
+  discount: number; // The process goes on with this probability per step.
   states: GraphState[];
   worlds: GraphWorld[];
   rows: PolicyRow[];

@@ -280,8 +280,8 @@ export function hundredths(probability: number): number {
   return Math.floor(100 * probability + 1e-9);
 }
 
-/** Return by how much the number that comes home differs from draw to draw, in a sentence. */
+/** Return by how much the number that comes home differs from the mean by chance, in a sentence. */
 export function scatter(probability: number, ghosts: number): string {
   const deviation = Math.round(Math.sqrt(probability * (1 - probability) * ghosts));
-  return deviation ? ` Draws scatter by about ${deviation}.` : "";
+  return deviation ? ` By chance, a draw of ${ghosts} worlds gives about ${deviation} more or fewer.` : "";
 }

@@ -3,10 +3,10 @@
 export type Fate = "waiting" | "home" | "lost" | "gone";
 
 const WORDS: Record<Fate, string> = {
-  waiting: "possible",
+  waiting: "possible worlds",
   home: "came home",
   lost: "lost",
-  gone: "impossible by now",
+  gone: "worlds impossible by now",
 };
 
 export function Hundred({ fates }: { fates: Fate[] }) {

@@ -133,11 +133,11 @@ function drawSquares(context: Context, scene: Scene, side: number): void {
     if (!rock && !world.seen[s]) {
       context.fillStyle = dark ? "rgba(255,255,255,0.5)" : "rgba(20,30,40,0.45)";
       context.fillText("?", x + side / 2, y + side / 2);
-      context.fillStyle = `rgba(195,36,26,${risk})`;
+      context.fillStyle = `rgba(${dark ? "255,84,66" : "195,36,26"},${risk})`;
       context.fillRect(x, y, side + 0.5, side + 0.5);
     }
     if (!rock && !solution.inside[s]) {
-      context.fillStyle = "rgba(16,24,32,0.5)";
+      context.fillStyle = `rgba(16,24,32,${dark ? 0.4 : 0.5})`;
       context.fillRect(x, y, side + 0.5, side + 0.5);
     }
     context.strokeStyle = tones.line;

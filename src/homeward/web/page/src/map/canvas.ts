@@ -487,7 +487,9 @@ export class MapCanvas {
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
+  /** Zoom; beside other maps only with Ctrl, since the page is scrolled there. */
   private readonly onWheel = (event: WheelEvent): void => {
+    if (this.scene.cursor.runs.length > 1 && !event.ctrlKey) return;
     event.preventDefault();
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 24 : 1;
     this.zoom(Math.exp(-event.deltaY * unit * 0.0016), ...this.place(event));

@@ -8,7 +8,7 @@ const PALETTES = {
   cividis: "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",
   ground: "5a2410 94431b c46c2e e09a52 f7cf8f",
   greys: "6d7074 96999d b9bcbf d6d8da",
-  slates: "23282d 343b41 474f56 5d666e",
+  slates: "343c44 4b555e 636e77 7d8891",
 };
 export type Palette = keyof typeof PALETTES;
 

@@ -29,6 +29,7 @@ class Game {
   readonly said = signal("");
   private readonly truth: Uint8Array = this.firmTruth();
   private seed = FIRST;
+  private replaced = 0; // impossible worlds in whose place others were drawn
 
   /** Which of the hundred came home, fell, or became impossible: a text, which rarely changes. */
   readonly fates = computed((): string => {
@@ -41,6 +42,7 @@ class Game {
   callOff(): void {
     const { plan } = this.solution.value;
     if (!plan) return;
+    this.replaced = GHOSTS - count(this.possible.value);
     this.worlds.value = draw(this.world.value, GHOSTS, ++this.seed);
     this.possible.value = Array<boolean>(GHOSTS).fill(true);
     this.news.value = [];
@@ -68,10 +70,8 @@ class Game {
     const grown = count(this.solution.value.inside) - size;
     const pit = news.filter((square) => this.truth[square]).length;
     this.said.value = news.length
-      ? `${many(news.length, "square")} seen${pit ? `, ${many(pit, "pit")}` : ""}. ${many(gone, "world")} became impossible. ` +
-        (grown >= 0
-          ? `The region with a way home grew by ${many(grown, "square")}.`
-          : `The region shrank by ${many(-grown, "square")}.`)
+      ? `${many(news.length, "square")} seen${pit ? `, ${many(pit, "pit")}` : ""}. ${many(gone, "world")} became impossible.` +
+        (grown ? ` The region with a way home ${grown > 0 ? "grew" : "shrank"} by ${many(Math.abs(grown), "square")}.` : "")
       : "Nothing new was seen on this step.";
   }
 
@@ -92,9 +92,11 @@ class Game {
   private tell(plan: Plan): void {
     const home = this.walk.ghosts.value.filter(({ lost }) => lost < 0).length;
     const least = hundredths(plan.promised);
+    const chance = scatter(plan.proven, GHOSTS);
+    const others = this.replaced ? ` ${many(this.replaced, "world")} had become impossible and were drawn anew.` : "";
     this.said.value = this.average.value
-      ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.`
-      : `Proven ≥ ${least}, this draw ${home}.${scatter(plan.promised, GHOSTS)}`;
+      ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.${others}`
+      : `Proven ≥ ${least}, this draw ${home}.${chance}${others}`;
   }
 
   /** Return a real world that the belief holds possible, in which the crater is firm. */
@@ -175,7 +177,9 @@ export function CallOffPage() {
                 : "inside: way home with probability δ"}
             </span>
             <span class="swatch"><i class="mark-heads" />plan</span>
-            <span class="swatch"><i class="mark-way" />way home from where it turns</span>
+            {plan && plan.back.length > 1 && (
+              <span class="swatch"><i class="mark-way" />way home from where it turns</span>
+            )}
           </p>
         </div>
         <div class="calloff-side stack">
@@ -184,7 +188,7 @@ export function CallOffPage() {
             changed={() => game.clear()}
             disabled={average}
           />
-          <p class="fine soft" aria-live="polite">
+          <p class="fine soft plan-said" aria-live="polite">
             {planWord(plan, average)}
           </p>
           <div class="row">
@@ -196,13 +200,18 @@ export function CallOffPage() {
             </button>
             <button onClick={() => game.reset()}>Start again</button>
           </div>
+          <p class="fine soft">
+            Each of a hundred ghosts walks in a world of its own, drawn from what the rover knows: out
+            along the dots, and home along the dashes. A red square is where ghosts fell, with their
+            number.
+          </p>
           <dl class="counters">
             <div class={average ? "bad" : "good"}>
               <dt>{average ? "promised" : "proven ≥"}</dt>
               <dd>{plan ? hundredths(plan.promised) : "–"}</dd>
             </div>
             <div>
-              <dt>{game.walk.walking.value ? "home so far" : "this draw"}</dt>
+              <dt>{game.walk.walking.value ? "home so far" : "home, this draw"}</dt>
               <dd>{walked ? home : "–"}</dd>
             </div>
           </dl>
@@ -229,10 +238,7 @@ export function CallOffPage() {
         </div>
       </div>
       <p class="soft">
-        Each ghost walks in a world of its own, drawn from what the rover knows: out along the dots,
-        and home along the dashes when it is called off. A red square is where ghosts fell, with
-        their number. <a href={to("stories")}>Three counter-examples and the budget</a> are told in the
-        same way.
+        <a href={to("stories")}>Three counter-examples and the budget</a> are told in the same way.
       </p>
     </main>
   );
@@ -245,5 +251,5 @@ function planWord(plan: Plan | null, average: boolean): string {
   const sees = `It would see ${many(plan.gain, "square")} in ${many(steps, "step")} (${rate} per step)`;
   return average
     ? `${sees}. In the average world it surely comes home; the true probability is ${plan.proven.toFixed(2)}.`
-    : `${sees}, and come home in at least ${hundredths(plan.promised)} of 100 worlds.`;
+    : `${sees}, and on average come home in at least ${hundredths(plan.promised)} of 100 worlds.`;
 }

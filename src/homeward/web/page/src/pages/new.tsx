@@ -55,6 +55,7 @@ export function NewPage({ link }: { link: Link }) {
     settings.kind.value = "rover";
     settings.source.value = "upload";
     settings.suitTerrain();
+    settings.forgetAdjusted(); // nobody has seen other values
     ground.leave();
   }, [link]);
   const submit = async (event: Event): Promise<void> => {

@@ -8,7 +8,7 @@ import type { Fate } from "../calloff/hundred";
 import { randoms } from "../calloff/world";
 import { Numbers } from "../parts/numbers";
 import { examples, loadExamples } from "../run/starting";
-import { beside, chance, keeps } from "../words";
+import { beside, chance, figure, keeps, scatter } from "../words";
 
 export function StoriesPage() {
   useEffect(loadExamples, []);
@@ -44,7 +44,14 @@ function Story({ story }: { story: Counterexample }) {
         <Numbers
           label={`Numbers of ${story.title}`}
           heads={["plan", "by the rule", "in truth", "proven"]}
-          after={<p class="soft fine">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
+          after={
+            <p class="soft fine">
+              ✓ safe enough at δ = {story.delta}; ✕ not. Before each move the explorer is called home
+              with probability {figure(1 - story.discount)}, also before the first, when it is at home.
+              {story.rows.some((row) => row.bound === 0 && (row.exact ?? 0) > 0) &&
+                " Proven 0: the planner subtracts a correction wherever worlds differ, and here it takes all."}
+            </p>
+          }
         >
           {story.rows.map((row) => (
             <tr key={row.label}>
@@ -88,7 +95,8 @@ function Walks({ story }: { story: Counterexample }) {
               <p class="fine" role="status">
                 {row.naive !== null && <>the rule promises {whole(row.naive)}, </>}
                 {row.bound !== null && <>proven ≥ {whole(row.bound)}, </>}
-                this draw <b>{walked.value[i]?.filter((fate) => fate === "home").length}</b>
+                this draw <b>{walked.value[i]?.filter((fate) => fate === "home").length}</b>.
+                {scatter(row.exact ?? 0, 100)}
               </p>
               <Hundred fates={walked.value[i] ?? []} />
             </div>
@@ -124,7 +132,7 @@ function Budget() {
       </p>
       <label class="row">
         <span>
-          Plans <b class="num">{plans.value}</b>
+          Plans <b class="num plan-count">{plans.value}</b>
         </span>
         <input
           type="range"
@@ -138,13 +146,15 @@ function Budget() {
         <div>
           <h3>A level for each plan</h3>
           <p class="fine">
-            promised {whole(LEVEL)} by each plan, left after {plans.value}: {chance(left, 3)}
+            promised {whole(LEVEL)} of 100 by each plan, left after {plans.value}: {figure(100 * left, 3)} of 100
           </p>
           <Hundred fates={hundred(left, random)} />
         </div>
         <div>
           <h3>A budget for the whole run</h3>
-          <p class="fine">proven ≥ {whole(LEVEL)}, after any number of plans</p>
+          <p class="fine">
+            proven ≥ {whole(LEVEL)} of 100, after any number of plans.{scatter(LEVEL, 100)}
+          </p>
           <Hundred fates={hundred(LEVEL, random)} />
         </div>
       </div>

@@ -204,12 +204,12 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
 /** What the explorer heads for, and what it refuses, in a sentence. */
 function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
   const why = scene.why.value;
-  if (!why || why.step !== scene.step.value) return null;
+  if (!why || why.step !== scene.step.value) return <div class="pursuit-room" />;
   const refused = why.actions.filter(({ verdict, leaves }) => verdict === "unsafe" && leaves > 0);
   const details = scene.run.details.value;
   const ended = why.action !== null && details?.status === "finished" && why.step >= scene.run.count.value;
   const said = ended ? endWord(details) : pursuitWord(why, columns);
-  if (!said) return null;
+  if (!said) return <div class="pursuit-room" />;
   return (
     <div class="pursuit-room">
       <p class="pursuit fine" aria-live="off">

@@ -6,7 +6,7 @@ import type { Cursor } from "../run/cursor";
 import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
 import { Later } from "./later";
-import { criterionName, figure, isOfRun } from "../words";
+import { chance, criterionName, figure, isOfRun } from "../words";
 
 interface Line {
   label: string;
@@ -150,7 +150,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
   const [first, [run]] = [lines[0], cursor.runs];
   const unit = first && run && kind.name === "known" && !first.unit ? knownName(run) : kind.unit;
   const spoken = lines.map((line) =>
-    [line.label, valueAt(line, cursor), line.unit].filter(Boolean).join(" "),
+    [line.label, valueAt(kind, line, cursor), line.unit].filter(Boolean).join(" "),
   );
   const named = lines.length > 1 || cursor.runs.length > 1;
   const jump = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
@@ -169,7 +169,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
           {lines.map((line, i) => (
             <span key={i}>
               <i class={`line ${line.stroke} ${line.dash ?? ""}`} />
-              {named ? line.label : ""} {!line.level && <b>{valueAt(line, cursor)}</b>}
+              {named ? line.label : ""} {!line.level && <b>{valueAt(kind, line, cursor)}</b>}
               {line.unit && <span class="unit"> {line.unit}</span>}
             </span>
           ))}
@@ -207,8 +207,11 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
   return "Not recorded, or still being computed.";
 }
 
-function valueAt({ y, level }: Present, cursor: Cursor): string {
-  return level ? "" : figure(y[Math.min(y.length - 1, cursor.step.value)] ?? null, 4);
+/** Format the value of a line at the cursor; a proven bound is never rounded up. */
+function valueAt(kind: Kind, { y, level }: Present, cursor: Cursor): string {
+  const value = y[Math.min(y.length - 1, cursor.step.value)] ?? null;
+  if (level) return "";
+  return kind.name === "bounds" && value !== null ? chance(value, 4) : figure(value, 5);
 }
 
 function percent(part: number): string {

@@ -11,13 +11,14 @@ const root = document.getElementById("player");
 const data = document.getElementById("playbacks");
 if (root && data) {
   const runs = JSON.parse(data.textContent ?? "[]") as Stored[];
-  const [first] = runs;
+  const levels = new Set(runs.map(({ level }) => level));
+  const level = levels.size === 1 ? [...levels].join("") : "δ, named above each map,";
   const title = runs.map(({ id }) => id).join(" and ");
   render(
     <main class="exported stack">
       <h1>{title}</h1>
       <p class="soft">
-        Green line: inside it a way home is proven with probability {first?.level ?? ""} or more;
+        Green line: inside it a way home is proven with probability {level} or more;
         darker ground has none. The house is home, the dot the explorer.
       </p>
       <Player runs={runs} />

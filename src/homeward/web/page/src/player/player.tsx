@@ -125,7 +125,9 @@ function EventMarks({ events, last }: { events: RunEvent[]; last: number }) {
       {events
         .filter(({ code }) => code === "trapped")
         .map(({ step, code }, i) => (
-          <i key={i} class={code} style={{ left: `${(100 * step) / last}%` }} />
+          <i key={i} class={code} style={{ left: `${(100 * step) / last}%` }}>
+            <small>trapped at {step}</small>
+          </i>
         ))}
     </div>
   );
