@@ -139,6 +139,8 @@ class Looking:
     def enter(self) -> None:
         """Go to the page with the token, as one who follows the printed address."""
         self.page.goto(f"{self.site.address}/?token={self.site.token}")
+        # Another address that is opened before the key is kept would lose it.
+        self.page.wait_for_function("() => localStorage.getItem('homeward.key') !== null")
 
     def get(self, path: str) -> Any:
         """Return the answer of the interface to a request of a program."""
