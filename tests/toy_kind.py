@@ -65,7 +65,7 @@ def draw(run: Run, path: Path) -> None:
     figure.savefig(path)
 
 
-def scene(setup: Setup) -> Scene:
+def scene(config: CorridorConfig, setup: Setup) -> Scene:
     rooms = setup.belief.mean().states
 
     def measure(observation: Any, belief: Any, before: float) -> float:

@@ -37,7 +37,7 @@ def history_of(folder: Path, room: int = 1 << 30) -> History:
 def scene_of(folder: Path, setup: Any) -> Scene:
     make = find_kind(Run(folder).kind).scene
     assert make is not None
-    scene: Scene = make(setup)
+    scene: Scene = make(Run(folder).load()[1], setup)
     return scene
 
 

@@ -13,7 +13,9 @@ from tests.replay.test_moment import moment_of
 
 from homeward.kinds.rover.scene import scene_of as rover_scene_of
 from homeward.kinds.rover.scene import steepest
+from homeward.kinds.rover.terrain import crossings_of
 from homeward.planning.planner import Planner
+from homeward.replay import Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run, find_kind
 from homeward.safety import StayInside
@@ -180,8 +182,9 @@ def test_a_blocked_cell_makes_no_slope_beside_it(runs: Path) -> None:
     blocked[2, 3] = True
     heights = 600.0 + np.arange(shape[0])[:, None] * size[0] * np.ones(shape)  # 45° everywhere
     heights[2, 3] = 0.0
-    prior = SimpleNamespace(blocked=blocked.ravel(), shape=shape, size=size, limits=None)
-    scene = rover_scene_of(replace(setup, belief=prior))
+    prior = SimpleNamespace(blocked=blocked.ravel(), shape=shape, size=size)
+    config: Any = Run(runs / "rover").load()[1]
+    scene = rover_scene_of(config, replace(setup, belief=prior))
     moment: Any = SimpleNamespace(belief=SimpleNamespace(height=heights.ravel()))
     slope = scene.maps(["slope"], moment)["slope"]
     np.testing.assert_allclose(slope[~blocked], 45.0)
@@ -193,12 +196,61 @@ def test_driven_ground_tells_the_height_that_exported_paths_have(tmp_path: Path)
     run = Run.create(tmp_path / "run", "rover", config)
     run.resume()
     setup = setup_of(tmp_path / "run")
-    scene = rover_scene_of(setup)
+    settled: Any = run.load()[1]
+    scene = rover_scene_of(settled, setup)
     titles = {entry["name"]: entry["title"] for entry in scene.layers}
-    assert titles["slope"] == "Steepest slope between cell centres"
+    assert titles["slope"] == "Slope of the terrain model"
     moment = moment_of(tmp_path / "run", 4)
     maps = scene.maps(["model", "height"], moment)
     points = json.loads((tmp_path / "run" / "path_points.geojson").read_text())["features"]
     start = divmod(moment.start, scene.shape[1])
     assert maps["model"][start] == points[0]["properties"]["z"]
     assert maps["model"][start] != maps["height"][start]  # measured, with the simulated error
+
+
+def test_the_slope_of_driven_ground_is_that_of_the_terrain_model(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "rover", {"terrain": "sample", "cell": 100.0, "limit": 4})
+    run.resume()
+    config: Any = run.load()[1]
+    crossings = crossings_of(config)
+    assert crossings is not None
+    replay = Replay(tmp_path / "run")
+    maps = replay.layers(4, ["slope", "success"])
+    np.testing.assert_array_equal(maps["slope"].ravel(), crossings.slopes())
+    way = replay.way(4, replay.at(4).state, with_profile=True)
+    profile, path = way["profile"], [replay.at(4).state, *(edge["to"] for edge in way["edges"])]
+    steepest = crossings.steepest(path)
+    for name, limit, largest in zip(("up", "down", "side"), (20, 30, 20), steepest, strict=True):
+        assert max(slope[name] for slope in profile["slopes"]) == pytest.approx(largest)
+        assert largest <= limit
+    assert profile["distance"][-1] > 100.0 * (len(path) - 1) - 100.0
+    assert replay.way(4, replay.at(4).state)["profile"] is None
+
+
+def test_the_profile_of_a_grid_has_heights_and_no_slopes(runs: Path) -> None:
+    replay = Replay(runs / "grid-safe")
+    steps = len(replay.log)
+    heights = replay.layers(steps, ["height"])["height"].ravel()
+    moment = replay.at(steps)
+    profile = replay.scene.profile(moment, [moment.start, moment.state])
+    assert profile is not None
+    assert profile.distance == [0.0, 1.0]
+    assert profile.height == heights[[moment.start, moment.state]].tolist()
+    assert profile.slopes == [None]
+
+
+def test_the_profile_of_the_papers_ground_has_the_slopes_between_centres(runs: Path) -> None:
+    replay = Replay(runs / "rover")
+    moment, columns = replay.at(1), replay.scene.shape[1]
+    height = replay.layers(1, ["height"])["height"].ravel()
+    profile = replay.scene.profile(moment, [0, 1, columns])
+    assert profile is not None
+    (tall, wide), diagonal = replay.scene.cell or (0.0, 0.0), profile.distance[2]
+    assert diagonal == pytest.approx(wide + np.hypot(tall, wide))
+    for (a, b), slope, length in zip(
+        ((0, 1), (1, columns)), profile.slopes, (wide, np.hypot(tall, wide)), strict=True
+    ):
+        assert slope is not None
+        rise = np.tan(np.radians((slope["up"] or 0.0) - (slope["down"] or 0.0))) * length
+        assert rise == pytest.approx(height[b] - height[a])
+        assert slope["side"] is None

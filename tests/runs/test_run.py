@@ -554,3 +554,18 @@ def test_a_run_and_its_file_can_move_together(tmp_path: Path) -> None:
     assert moved.config["terrain"] == str(tmp_path / "there" / "files" / "hills.npy")
     assert moved.resume() is End.STEPS
     assert not run.directory.exists()
+
+
+def test_a_run_that_ended_at_its_limit_is_extended_and_goes_the_same_way(
+    tmp_path: Path, whole: Run
+) -> None:
+    run = meadow(tmp_path / "run", limit=4)
+    run.resume()
+    with pytest.raises(InvalidInputError, match="the limit is 4, but the run has taken 4 steps"):
+        run.extend(4)
+    run.extend(12)
+    assert (run.status, run.manifest.end) == (RunStatus.INTERRUPTED, None)
+    with pytest.raises(InvalidInputError, match="did not end at its step limit"):
+        run.extend(20)
+    assert run.resume() is End.STEPS
+    assert log_of(run) == log_of(whole)

@@ -173,3 +173,31 @@ def test_a_move_without_a_way_has_none() -> None:
 def test_a_vehicle_without_sense_is_refused(limits: tuple[float, float, float, float]) -> None:
     with pytest.raises(InvalidInputError):
         DrivingLimits(*limits)
+
+
+def test_the_slope_of_a_cell_is_that_of_the_ground_where_the_vehicle_stands() -> None:
+    row, column = np.mgrid[:20, :20]
+    ground = 0.12 * row - 0.1 * column  # over pixels of 1 x 2 m: tangents of 0.12 and 0.05
+    ground[4, 7:] = np.nan
+    found = find_crossings(ground, (1.0, 2.0), (5, 5), ROVER)
+    slopes = found.slopes()
+    assert np.isfinite(slopes[found.anchor >= 0]).all()
+    assert np.allclose(np.tan(np.radians(slopes[found.anchor >= 0])), 0.13)
+    nowhere = np.full((5, 5), np.nan)
+    assert np.isnan(find_crossings(nowhere, (1.0, 2.0), (5, 5), ROVER).slopes()).all()
+
+
+def test_a_profile_has_the_length_of_its_moves_and_the_heights_under_the_path() -> None:
+    ground = synthetic_mars(3, 60, 60, 1.0).heights
+    found = find_crossings(ground, (1.0, 1.0), (10, 10), DrivingLimits(30.0, 30.0, 30.0, 2.0))
+    path = [0, 1, 8, 8, 14]
+    distance, height = found.profile(path)
+    lengths = found.lengths()[0]
+    moves = lengths[0, 3] + lengths[1, 4] + lengths[8, 5]  # E, SE, S
+    assert distance[0] == 0.0
+    assert math.isclose(distance[-1], moves)
+    corners, _ = found.route(path)
+    assert {*ground[*corners.astype(int).T]} <= {*height}
+    carried, ends = found.profile([0, 28])
+    assert carried.tolist() == [0.0, math.dist(*found.stands([0, 28]).T)]
+    assert ends.tolist() == ground.ravel()[found.anchor[[0, 28]]].tolist()

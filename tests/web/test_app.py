@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import json
 import shutil
@@ -420,12 +421,32 @@ def test_an_uploaded_raster_is_explored(busy: Site) -> None:
     busy.wait("hills", "finished")
     found = busy.get("/api/v1/runs/hills").json()
     assert found["config"]["terrain"] == upload
-    assert found["files"] == {"terrain": "my hills.tif"}
+    digest = hashlib.sha256(geotiff()).hexdigest()
+    assert found["files"] == {"terrain": {"name": "my hills.tif", "sha256": digest}}
+    record = busy.get("/api/v1/runs/hills/certificate").json()["details"]["record"]
+    assert (record["files"], record["crs"]) == (found["files"], found["crs"])
     assert str(busy.root) not in json.dumps(found)
     kept = busy.root / ".uploads" / upload.removeprefix("upload:")
     assert kept.exists()
     assert busy.delete("/api/v1/runs/hills").status_code == 204
     assert not kept.exists()
+
+
+def test_a_run_that_ended_at_its_limit_goes_on_for_more_steps(busy: Site) -> None:
+    config = {"size": 8, "seed": 5, "limit": 3}
+    busy.post("/api/v1/runs", {"kind": "grid", "name": "brief", "config": config})
+    assert busy.wait("brief", "finished")["end"] == "steps"
+    for body, status in (({"steps": 3}, 409), ({"steps": 0}, 400), ({"more": 4}, 400)):
+        assert busy.post("/api/v1/runs/brief/resume", body).status_code == status
+    assert busy.status("brief") == "finished"
+    told = busy.post("/api/v1/runs/brief/resume", {"steps": 7}).json()
+    assert (told["limit"], told["end"]) == (7, None)
+    assert busy.wait("brief", "finished")["steps"] == 7
+    busy.post("/api/v1/runs/brief/resume", {"steps": 1000})
+    assert busy.wait("brief", "finished")["end"] != "steps"
+    refused = busy.post("/api/v1/runs/brief/resume", {"steps": 2000})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert "did not end at its step limit" in refused.json()["error"]
 
 
 def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -> None:

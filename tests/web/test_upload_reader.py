@@ -187,3 +187,8 @@ def test_a_height_that_is_no_height_has_no_preview(read: Read, tmp_path: Path) -
     np.save(tmp_path / "a.npy", heights)
     about = read((tmp_path / "a.npy").read_bytes(), "a.npy", "2.5")
     assert about["preview"][3][4] is None
+
+
+def test_a_file_of_several_bands_tells_how_many_they_are(read: Read) -> None:
+    for bands in (1, 3):
+        assert read(geotiff(bands=bands))["bands"] == bands

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import threading
@@ -80,7 +81,8 @@ def test_the_name_of_an_upload_is_told_as_it_was_sent(tmp_path: Path) -> None:
     data = geotiff()
     about = asyncio.run(Uploads(tmp_path).take("my hills.tif", len(data), body(data), None))
     config = {"terrain": path_of(about["upload"], "terrain", (), tmp_path), "seed": 0}
-    assert files_of(config, tmp_path) == {"terrain": "my hills.tif"}
+    digest = hashlib.sha256(data).hexdigest()
+    assert files_of(config, tmp_path) == {"terrain": {"name": "my hills.tif", "sha256": digest}}
     assert files_of({"terrain": "mars"}, tmp_path) == {}
 
 

@@ -88,7 +88,7 @@ class Replay:
         """The map layers of the run."""
         if self.kind.scene is None:
             raise NotRecordedError(f"{self.run.directory}: a {self.kind.name} run has no map")
-        scene: Scene = self.kind.scene(self.setup)
+        scene: Scene = self.kind.scene(self.run.load()[1], self.setup)
         return scene
 
     @cached_property
@@ -149,9 +149,16 @@ class Replay:
             self._scales[name] = ends
         return self._scales[name]
 
-    def way(self, step: int, cell: int) -> dict[str, Any]:
-        """Return the path home from a cell, given the belief after a step, as JSON values."""
-        return self._moment(step, cell).way(cell)
+    def way(self, step: int, cell: int, with_profile: bool = False) -> dict[str, Any]:
+        """Return the path home from a cell, given the belief after a step, as JSON values.
+
+        ``profile`` is None unless it is asked for, and if the path has no moves or no heights.
+        """
+        moment, profile = self._moment(step, cell), None
+        way = moment.way(cell)
+        if with_profile and way["edges"]:
+            profile = self.scene.profile(moment, [cell, *(edge["to"] for edge in way["edges"])])
+        return {**way, "profile": None if profile is None else profile._asdict()}
 
     def _moment(self, step: int, cell: int) -> Moment:
         """Return the moment after a number of steps; raise if the map does not have the cell."""

@@ -50,6 +50,15 @@ def mask_layer(
     return layer(name, title, None, "categorical", values, categories=categories)
 
 
+class Profile(NamedTuple):
+    """The ground along a path over cells, as JSON values."""
+
+    distance: list[float]  # [n] m along the path; moves if the map has no scale
+    height: list[float | None]  # [n] None where it is not known
+    slopes: list[dict[str, float | None] | None]  # per move: steepest up, down and to the side, in
+    # degrees; None if the map has no scale or a height is not known
+
+
 class Scene:
     """The map layers of a run.
 
@@ -71,6 +80,9 @@ class Scene:
         its observations. If it is None, the recorded observations are used.
     cell
         Height and width of a cell in m; None if the map has no scale.
+    profile
+        Function from the cells of a path to its profile. By default it consists of the values of
+        the layer ``height``, from cell centre to cell centre.
     """
 
     def __init__(
@@ -84,8 +96,9 @@ class Scene:
         measure: Callable[[Any, Any, float], float],
         place: Callable[[int, int], None] | None = None,
         cell: tuple[float, float] | None = None,
+        profile: Callable[[Sequence[int]], Profile] | None = None,
     ) -> None:
-        self.setup, self.shape, self.cell = setup, shape, cell
+        self.setup, self.shape, self.cell, self._profile = setup, shape, cell, profile
         self.closed, self.measure, self.place = closed, measure, place
         self._layers = {
             each.facts["name"]: each for each in (*known, *self._shared(*bonus), *truth)
@@ -102,6 +115,27 @@ class Scene:
             name: np.asarray(self._layers[name].values(moment)).reshape(self.shape)
             for name in names
         }
+
+    def profile(self, moment: Moment, path: Sequence[int]) -> Profile | None:
+        """Return the profile of a path over cells at a moment; None if there are no heights."""
+        if self._profile is not None:
+            return self._profile(path)
+        if "height" not in self._layers:
+            return None
+        cells = np.asarray(path)
+        places = np.column_stack(np.divmod(cells, self.shape[1])) * (self.cell or (1.0, 1.0))
+        lengths = np.linalg.norm(np.diff(places, axis=0), axis=1)
+        if self.cell is None:
+            lengths = np.ones(len(path) - 1)
+        height = np.asarray(self._layers["height"].values(moment), np.float64).ravel()[cells]
+        slopes: list[dict[str, float | None] | None] = []
+        for rise, length in zip(np.diff(height), lengths, strict=True):
+            slope = float(np.degrees(np.arctan(rise / length)))
+            known = self.cell is not None and np.isfinite(slope)
+            up, down = max(slope, 0.0), max(-slope, 0.0)
+            slopes.append({"up": up, "down": down, "side": None} if known else None)
+        distance = [0.0, *np.cumsum(lengths).tolist()]
+        return Profile(distance, [h if np.isfinite(h) else None for h in height.tolist()], slopes)
 
     def _shared(self, bonus: str, unit: str | None) -> list[Layer]:
         """Return the layers that every map has."""

@@ -48,6 +48,14 @@ class Ended:
     held: Held | None = None  # accounts and proposal at the end; None for the paper's Algorithm 1
 
 
+class Location(NamedTuple):
+    """Where the cells of a run's map are."""
+
+    transform: tuple[float, ...]  # affine, from column and row to map coordinates
+    crs: str | None  # name of the coordinate reference system
+    has_degrees: bool  # whether map coordinates convert to longitudes and latitudes
+
+
 class Metrics(NamedTuple):
     """Measures of a run for a comparison of agents; the agent does not know them."""
 
@@ -140,7 +148,8 @@ class Kind:
         Writes the ways home after a step of a run to a file, and returns their number. If the step
         is None, it writes the ways home after every step.
     scene
-        Function from a setup to the `homeward.replay.Scene` with its map layers.
+        Function from a configuration and its setup to the `homeward.replay.Scene` with its map
+        layers.
     kept_layers
         Function from the stored arrays of a finished run to the layers [R, C] that they determine.
     outcome
@@ -152,8 +161,7 @@ class Kind:
         Function from a configuration as JSON values to rows and columns; it returns None if they
         take long to compute. The field ``height`` of a finished run takes precedence.
     located
-        Function from a valid configuration to where the cells of its map are: the affine transform
-        from column and row to map coordinates, and the name of their reference system (or None).
+        Function from a valid configuration to where the cells of its map are.
     form
         What a page may set for a new run; None if a page can't start runs of this kind.
     demo
@@ -180,11 +188,11 @@ class Kind:
     film: Callable[[Run, Path], None] | None = None
     live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
     write_ways: Callable[[Run, int | None, Path], int] | None = None
-    scene: Callable[[Setup], Any] | None = None
+    scene: Callable[[Any, Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     outcome: Callable[[Path], Mapping[str, Any]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
-    located: Callable[[Any], tuple[tuple[float, ...], str | None]] | None = None
+    located: Callable[[Any], Location] | None = None
     form: Form | None = None
     demo: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     vehicle: str | None = None

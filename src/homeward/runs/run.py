@@ -260,6 +260,20 @@ class Run:
         assert end is not None
         return end
 
+    def extend(self, limit: int) -> None:
+        """Raise the step limit of a run that ended at its limit, so that it can be resumed."""
+        with locked(self.directory / LOCK, str(self.directory)):
+            before = self.manifest
+            if before.status is not RunStatus.FINISHED or before.end is not End.STEPS:
+                raise InvalidInputError(f"{self.directory}: did not end at its step limit")
+            if limit <= before.steps:
+                raise InvalidInputError(
+                    f"the limit is {limit}, but the run has taken {before.steps} steps"
+                )
+            update = {"status": RunStatus.INTERRUPTED, "end": None, "limit": limit}
+            changed = before.model_copy(update=update | {"updated": now()})
+            changed.write(self.directory / MANIFEST)
+
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
     ) -> Generator[Step, None, None]:

@@ -197,6 +197,30 @@ class Crossings:
             steps.append(np.full(len(ways[move]), step))
         return np.concatenate(points), np.concatenate(steps)
 
+    def profile(self, states: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Return the distance [n] along a path over cells and the height [n], pixel by pixel, in m.
+
+        Between cells that are not neighbours the path is straight.
+        """
+        stands = np.stack(np.divmod(self.anchor[states], self.heights.shape[1]), axis=1)
+        ways = [stands[:1]]
+        for end, move in zip(stands[1:], pairwise(states), strict=True):
+            if move[0] != move[1]:
+                way = self._between(*move)
+                ways.append(end[None] if way is None else way[1:])
+        pixels = np.concatenate(ways)
+        length = np.linalg.norm(np.diff(pixels, axis=0) * self.pixel, axis=1)
+        return np.concatenate([[0.0], np.cumsum(length)]), self.heights[*pixels.T]
+
+    def slopes(self) -> FloatArray:
+        """Return the slope [S] of the ground at the anchor of each cell, in degrees.
+
+        It is the steepest slope in any direction, measured over a wheelbase. NaN without an anchor.
+        """
+        base = self.vehicle.wheelbase
+        rise = _uphill(self.heights, self.anchor, 0.5 * base / np.array(self.pixel))
+        return np.degrees(np.arctan(rise / (0.5 * base)))
+
     def steepest(self, states: Sequence[int]) -> tuple[float, float, float]:
         """Return the steepest slopes up, down and to the side on a path over cells, in degrees."""
         steps = _steps_of(self.pixel, self.vehicle.wheelbase)
@@ -313,6 +337,32 @@ def _height(heights: FloatArray, row: float, column: float) -> float:
         if right > 0.0:
             height += down * right * heights[r + 1, c + 1]
     return height
+
+
+@njit(cache=True, error_model="numpy")
+def _uphill(heights: FloatArray, anchor: IntArray, half: FloatArray) -> FloatArray:
+    """Return the rise [S] in m of the ground at each anchor over half a wheelbase, straight uphill.
+
+    ``half`` [2] is half a wheelbase in pixels, down and to the right. The rise is NaN without an
+    anchor. If the height on one side is missing, the other side alone counts.
+    """
+    rises = np.full(len(anchor), math.nan)
+    for s in range(len(anchor)):
+        if anchor[s] < 0:
+            continue
+        row, column = anchor[s] // heights.shape[1], anchor[s] % heights.shape[1]
+        here, square = heights[row, column], 0.0
+        for down, right in ((half[0], 0.0), (0.0, half[1])):
+            ahead = _height(heights, row + down, column + right) - here
+            behind = here - _height(heights, row - down, column - right)
+            if math.isnan(ahead):
+                ahead = behind
+            elif math.isnan(behind):
+                behind = ahead
+            if not math.isnan(ahead):
+                square += (0.5 * (ahead + behind)) ** 2
+        rises[s] = math.sqrt(square)
+    return rises
 
 
 @njit(cache=True, error_model="numpy")

@@ -61,11 +61,13 @@ class Georeference:
 class Elevation(Georeference):
     """Heights [rows, columns] in metres, one per pixel, NaN for no data.
 
-    `height_unit` is the unit that the file names; None if it names no unit.
+    `height_unit` is the unit that the file names; None if it names no unit. `bands` is the number
+    of bands of the file, of which one has the heights.
     """
 
     heights: FloatArray
     height_unit: str | None = None
+    bands: int = 1
 
     def __post_init__(self) -> None:
         Georeference.__post_init__(self)

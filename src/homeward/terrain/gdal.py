@@ -70,6 +70,7 @@ class RasterSource:
     crs: str | None = None  # WKT
     unit: float = 1.0  # length of a unit of the map, in m
     height_unit: str | None = None  # name of the heights' unit in the raster; None without a name
+    bands: int = 1  # number of bands of the file
 
 
 def need_rasterio(what: str) -> Any:
@@ -94,6 +95,7 @@ def opened(path: Path, band: int, role: Role = "heights") -> Iterator[RasterSour
             crs=crs.to_wkt() if crs else None,
             unit=_unit(path, dataset) if crs and role == "heights" else 1.0,
             height_unit=(dataset.units[band - 1] or "").strip() or None,
+            bands=dataset.count,
         )
 
 

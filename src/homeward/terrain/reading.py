@@ -103,7 +103,8 @@ def read_elevation(
     heights.flags.writeable = False
     is_own = source.transform is None and source.crs is None
     about: dict[str, Any] = {"crs": source.crs, "name": path.name, "unit": source.unit}
-    return Elevation(heights, source.height_unit, transform=transform, is_own=is_own, **about)
+    about |= {"transform": transform, "is_own": is_own}
+    return Elevation(heights, source.height_unit, source.bands, **about)
 
 
 def read_size(

@@ -31,10 +31,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
+from homeward.errors import InvalidInputError
+from homeward.runs import Run
+from homeward.runs.config import checked
 from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.downloads import file_of, files_of
+from homeward.web.contract import Resume
+from homeward.web.downloads import downloads_of, file_of
 from homeward.web.forms import all_forms, check_kind, pair_of
 from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
@@ -42,7 +46,7 @@ from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.listing import Selection
 from homeward.web.openapi import API, OPERATIONS, document
 from homeward.web.pool import Pool
-from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.refusals import Refusal, RefusalError, client_text
 from homeward.web.service import NO_MAP, refusal_of
 from homeward.web.streams import Streams, watched
 from homeward.web.transport import (
@@ -260,7 +264,7 @@ class Server:
         """Return the list of a run's files, or one of them."""
         folder = self.catalogue.root / await self._run(request)
         if "file" not in request.path_params:
-            return json_response({"files": await run_in_threadpool(files_of, folder)})
+            return json_response({"files": await run_in_threadpool(downloads_of, folder)})
         path = file_of(folder, request.path_params["file"])
         if path is None:
             raise Refusal.NOT_FOUND(NOT_FOUND)
@@ -332,10 +336,11 @@ class Server:
         raise AssertionError
 
     async def _way(self, request: Request) -> Response:
-        """Return the path home from a cell after a step."""
+        """Return the path home from a cell after a step; with its profile if profile=1."""
         name, step = await self._run(request), self._step(request)
         cell = parse_integer(request.query_params.get("cell", ""), "cell")
-        return json_response(await self._ask(request, name, "way", step, cell))
+        profile = request.query_params.get("profile") == "1"
+        return json_response(await self._ask(request, name, "way", step, cell, profile))
 
     async def _events(self, request: Request) -> Any:
         """Return the event stream of the named runs and, if the query has list=1, of their list."""
@@ -412,14 +417,25 @@ class Server:
         return Response(found[form], 200, headers, "application/gpx+xml")
 
     async def _steer(self, request: Request) -> Response:
-        """Pause or cancel a run after its current step, or resume it."""
+        """Pause or cancel a run after its current step, or resume it, maybe for more steps."""
         name = await self._run(request)
         verb = request.url.path.rpartition("/")[2]
         if verb == "resume":
+            given = await read_object(request) if request.headers.get("content-type") else {}
+            steps = checked(Resume, given, "the request").steps
+            if steps is not None:
+                await run_in_threadpool(self._extend, name, steps)
             await self.jobs.start(name)
         else:
             await self.jobs.stop(name, "cancelled" if verb == "cancel" else "paused")
         return json_response(await run_in_threadpool(self.streams.summary, name))
+
+    def _extend(self, name: str, steps: int) -> None:
+        """Raise the step limit of a run that ended at it."""
+        try:
+            Run.open(self.catalogue.find(name)).extend(steps)
+        except InvalidInputError as cause:
+            raise Refusal.CONFLICT(client_text(cause, self.catalogue.root)) from cause
 
     async def _delete(self, request: Request) -> Response:
         """Delete a run that is not running."""

@@ -16,6 +16,7 @@ from homeward.planning.plan import Evaluator, Verdict
 from homeward.web.refusals import Refusal
 
 Shape = Annotated[tuple[int, int], Field(description="Rows and columns.")]
+MAX_STEPS = 10_000_000  # largest number of steps that a run can be resumed to
 Size = Annotated[tuple[float, float], Field(description="Height and width in m.")]
 
 
@@ -164,11 +165,20 @@ class Action(Answer):
     dc: int | None
 
 
+class SourceFile(Answer):
+    """A file that a run was made from."""
+
+    name: str
+    sha256: Annotated[
+        str | None, Field(description="Digest of the file as it was sent; null if not recorded.")
+    ]
+
+
 class Details(Summary):
     """One run with its configuration and its map."""
 
     config: dict[str, Any]
-    files: Annotated[dict[str, str], Field(description="Names of uploaded files, by setting.")]
+    files: Annotated[dict[str, SourceFile], Field(description="Uploaded files, by setting.")]
     plan_ms: float | None
     home: list[int] | Literal["current", "start"] | None
     start: int | None
@@ -178,6 +188,9 @@ class Details(Summary):
         Field(description="From column and row to map coordinates: x = a·c + b·r + c₀, …"),
     ]
     crs: Annotated[str | None, Field(description="Name of the coordinate reference system.")]
+    way_files: Annotated[
+        list[str], Field(description="Suffixes of files that a way home can be downloaded as.")
+    ]
     layers: list[Layer]
     criteria: list[Criterion]
     actions: list[Action]
@@ -301,6 +314,22 @@ class Edge(Answer):
     left: float
 
 
+class Slopes(Answer):
+    """Steepest slopes of a move in degrees; `side` is null if side slopes are not limited."""
+
+    up: float
+    down: float
+    side: float | None
+
+
+class Profile(Answer):
+    """The ground along a path: heights at distances from its start, and the slopes of its moves."""
+
+    distance: Annotated[list[float], Field(description="In m; in moves if the map has no scale.")]
+    height: Annotated[list[float | None], Field(description="Null where it is not known.")]
+    slopes: Annotated[list[Slopes | None], Field(description="By move.")]
+
+
 class Way(Answer):
     """The return path from a cell."""
 
@@ -308,6 +337,9 @@ class Way(Answer):
     bound: float
     home: list[int]
     edges: list[Edge]
+    profile: Annotated[
+        Profile | None, Field(description="Null unless `profile=1` asks for it, or without moves.")
+    ]
 
 
 class Ghosts(Answer):
@@ -390,8 +422,10 @@ class Upload(Answer):
 
     upload: str
     name: str
+    sha256: Annotated[str, Field(description="Digest of the file as it was sent.")]
     shape: Shape
     size: Size
+    bands: Annotated[int, Field(description="Bands of the file; the first has the heights.")]
     unit: Literal["m"]
     crs: str | None
     preview: list[list[float | None]]
@@ -402,6 +436,7 @@ class UploadedArea(Answer):
 
     upload: str
     name: str
+    sha256: Annotated[str, Field(description="Digest of the file as it was sent.")]
     polygons: int
     corners: int
 
@@ -437,6 +472,15 @@ class NewRuns(Answer):
     """Runs that were started together."""
 
     runs: list[Summary]
+
+
+class Resume(Answer):
+    """How to resume a run."""
+
+    steps: Annotated[
+        int | None,
+        Field(ge=1, le=MAX_STEPS, description="New maximum of a run that ended at its maximum."),
+    ] = None
 
 
 class RunFile(Answer):

@@ -34,6 +34,7 @@ class Operation:
     body: type[BaseModel] | str | None = None  # model of the JSON body, or a media type
     query: tuple[tuple[str, dict[str, Any]], ...] = ()  # JSON Schema by parameter; optional
     status: int = 200
+    needs_body: bool = True  # whether a request without its body is refused
 
 
 def _choice(values: Any) -> dict[str, Any]:
@@ -108,7 +109,7 @@ OPERATIONS = (
     Operation("GET", f"{STEP}/why", "why", "The plan after a step", contract.Why),
     Operation(
         *("GET", f"{STEP}/way", "way", "The return path from a cell", contract.Way),
-        query=(("cell", INTEGER),),
+        query=(("cell", INTEGER), ("profile", INTEGER)),
     ),
     Operation(
         *("GET", f"{STEP}/ghosts", "ghosts", "The way home in sampled worlds", contract.Ghosts),
@@ -116,7 +117,12 @@ OPERATIONS = (
     ),
     *(
         Operation("POST", f"{RUN}/{verb}", "steer", f"{verb.title()} a run", contract.Summary)
-        for verb in ("pause", "cancel", "resume")
+        for verb in ("pause", "cancel")
+    ),
+    Operation(
+        *("POST", f"{RUN}/resume", "steer", "Resume a run", contract.Summary),
+        body=contract.Resume,
+        needs_body=False,
     ),
     Operation(
         *("GET", f"{API}/events", "events", "Events of runs and of their list", STREAM),
@@ -183,7 +189,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "responses": {str(operation.status): good, "default": refused},
     }
     if operation.body is not None:
-        entry["requestBody"] = {"required": True, "content": _content(operation.body)}
+        content = _content(operation.body)
+        entry["requestBody"] = {"required": operation.needs_body, "content": content}
     return entry
 
 

@@ -31,7 +31,12 @@ from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
 from homeward.web import forms
 from homeward.web.catalogue import ONLY_EARLIER_STEPS
-from homeward.web.downloads import certificate_of, way_home_file
+from homeward.web.downloads import (
+    certificate_of,
+    location_of,
+    way_home_file,
+    way_home_suffixes,
+)
 from homeward.web.examples import examples
 from homeward.web.frames import differences, pack
 from homeward.web.player import html_of
@@ -46,7 +51,7 @@ WAIT_SECONDS = 0.25  # maximum time that a response waits for the optional colum
 VIEWS = ("why", "way", "ghosts")  # requests that are methods of a replay
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell", "transform", "crs")),
-    **{name: [] for name in ("layers", "criteria", "actions")},
+    **{name: [] for name in ("way_files", "layers", "criteria", "actions")},
 }
 """Details of a run without maps."""
 
@@ -120,8 +125,7 @@ class ViewingService:
             facts |= dict.fromkeys(("end", "why", "outcome", "trapped", "seen"))
         if not has_map(replay):
             return {**NO_MAP, **facts}
-        place = replay.kind.located
-        located = None if place is None else place(replay.run.load()[1])
+        located = location_of(replay.run)
         setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
         trapped = self.trapped(replay)
         if trapped is not None:
@@ -135,8 +139,9 @@ class ViewingService:
             "start": replay.history.start,
             "shape": list(scene.shape),
             "cell": None if scene.cell is None else list(scene.cell),
-            "transform": None if located is None else list(located[0]),
-            "crs": None if located is None else located[1],
+            "transform": None if located is None else list(located.transform),
+            "crs": None if located is None else located.crs,
+            "way_files": way_home_suffixes(replay.run),
             "layers": scene.layers,
             "criteria": [criterion_facts(c) for c in setup.planner.criteria],
             "actions": actions_of(setup),
@@ -237,7 +242,7 @@ class ViewingService:
         """Return the way home after a step as the content of a file."""
         replay = self.mapped(run)
         replay.at(step)
-        return way_home_file(replay.kind, self.root / run, step, suffix)
+        return way_home_file(replay.run, step, suffix)
 
     def _drawn_bytes(self) -> int:
         """Return the bytes of all layers in the cache."""

@@ -86,6 +86,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
         "name": name,
         "shape": [rows, columns],
         "size": list(elevation.pixel),
+        "bands": elevation.bands,
         "unit": "m",
         "crs": None if elevation.crs is None else wkt_name(elevation.crs)[:100],
         "preview": preview(elevation),

@@ -9,6 +9,7 @@ refers to an upload by its number, so clients neither send nor see paths.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -68,15 +69,17 @@ def shown_config(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return shown
 
 
-def files_of(config: Mapping[str, Any], root: Path) -> dict[str, str]:
-    """Return the original name of each uploaded file in a configuration, by the key of the file."""
-    found = {}
+def files_of(config: Mapping[str, Any], root: Path) -> dict[str, dict[str, str | None]]:
+    """Return the original name and digest of each uploaded file in a configuration, by its key."""
+    found: dict[str, dict[str, str | None]] = {}
     for key, value in config.items():
         if isinstance(value, str) and Path(value).parent.parent == root / FOLDER:
             try:
-                found[key] = str(read_json(Path(value).with_name(ABOUT))["name"])
-            except (InvalidFileError, KeyError, TypeError):
-                found[key] = Path(value).name
+                about = dict(read_json(Path(value).with_name(ABOUT)))
+            except (InvalidFileError, TypeError, ValueError):
+                about = {}
+            name, digest = about.get("name", Path(value).name), about.get("sha256")
+            found[key] = {"name": str(name), "sha256": None if digest is None else str(digest)}
     return found
 
 
@@ -152,10 +155,10 @@ class Uploads:
         try:
             await run_in_threadpool(self._prepare, part, length or 0)
             source = part / f".sent{suffix}"  # no stored name begins with a dot
-            await self._receive(source, body)
+            digest = await self._receive(source, body)
             target = part / stored_name(name, ".geojson" if suffix in AREA_SUFFIXES else ".tif")
             about = await self._read(source, target, name, pixel)
-            about = {"upload": f"{PREFIX}{number}", **about}
+            about = {"upload": f"{PREFIX}{number}", "sha256": digest, **about}
             await run_in_threadpool(self._keep, part, source, about)
             return about
         finally:
@@ -187,9 +190,9 @@ class Uploads:
                 "that use uploads, or wait a day for unused uploads to be deleted"
             )
 
-    async def _receive(self, path: Path, body: AsyncIterator[bytes]) -> None:
-        """Write a body to a file within the limits of size and time."""
-        limits, size = self.limits, 0
+    async def _receive(self, path: Path, body: AsyncIterator[bytes]) -> str:
+        """Write a body to a file within the limits of size and time; return its SHA-256 digest."""
+        limits, size, digest = self.limits, 0, hashlib.sha256()
         until = time.monotonic() + limits.longest
         parts = aiter(body)
         with open(path, "xb") as file:
@@ -207,9 +210,11 @@ class Uploads:
                 if time.monotonic() > until:
                     sentence = f"the upload took longer than {limits.longest:g} s"
                     raise Refusal.INVALID(f"{sentence}; nothing was kept")
+                digest.update(chunk)
                 await run_in_threadpool(file.write, chunk)
         if not size:
             raise Refusal.UNUSABLE("the upload is empty")
+        return digest.hexdigest()
 
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None

@@ -56,7 +56,7 @@ def small_mars(look: Looking) -> None:
     to_terrain(look)
     field(look, "North to south").fill("200")
     field(look, "West to east").fill("400")
-    look.sees(".preview", "10 × 20 cells of 20 × 20 m")
+    look.sees(".preview", "20 columns × 10 rows of cells, 20 × 20 m each")
 
 
 def test_a_number_of_rows_is_taken_when_it_is_whole(look: Looking) -> None:
@@ -195,14 +195,14 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     assert complaint(look.page.get_by_label("Pixel size")) != ""
     look.page.get_by_label("Pixel size").fill("2")
     look.page.keyboard.press("Enter")
-    look.sees("[data-upload]", "250 × 348 pixels of 2 × 2 m")
+    look.sees("[data-upload]", "348 columns × 250 rows of pixels, 2 × 2 m each")
     expect(look.page.get_by_label("Cell size")).to_have_value("6")
-    look.sees(".preview", "83 × 116 cells of 6 × 6 m.")
+    look.sees(".preview", "116 columns × 83 rows of cells, 6 × 6 m each.")
     field(look, "Cell size").fill("6.96")
     look.sees(".preview", "not 6.96 m: a cell is a whole number of pixels")
     look.page.get_by_label("Pixel size").fill("3")
     look.button("Send again").click()
-    look.sees("[data-upload]", "pixels of 3 × 3 m")
+    look.sees("[data-upload]", "rows of pixels, 3 × 3 m each")
 
 
 def upload(look: Looking, place: Path) -> None:
@@ -295,7 +295,7 @@ def test_the_start_that_is_chosen_for_one_is_marked(look: Looking, tmp_path: Pat
     look.button("Choose it for me").click()
     look.sees(".pin.proposed")
     look.page.get_by_text("Synthetic Mars", exact=True).click()
-    look.sees(".preview", "cells of 20 × 20 m")
+    look.sees(".preview", "rows of cells, 20 × 20 m each")
     expect(look.find(".pin")).to_have_count(0)  # there it depends on limits that are not sent
 
 
@@ -341,12 +341,12 @@ def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_o
     look.sees('[role="alert"] .message', "has no pixel size")
     look.page.get_by_label("Pixel size").fill("5")
     look.button("Send").click()
-    look.sees("[data-upload]", "30 × 40 pixels of 5 × 5 m")
+    look.sees("[data-upload]", "40 columns × 30 rows of pixels, 5 × 5 m each")
     expect(look.find('[role="alert"] .message')).to_have_count(0)
     with look.page.expect_request("**/api/v1/uploads/*") as request:
         look.find(".drop input[type=file]").set_input_files(own)
     assert "pixel" not in request.value.url
-    look.sees("[data-upload]", "40 × 60 pixels of 10 × 10 m")
+    look.sees("[data-upload]", "60 columns × 40 rows of pixels, 10 × 10 m each")
     expect(look.page.get_by_label("Pixel size")).to_have_count(0)
 
 
@@ -385,7 +385,7 @@ def test_a_start_stays_where_it_is_on_the_map(look: Looking) -> None:
     expect(row).to_have_value("5")
     expect(column).to_have_value("15")
     field(look, "Cell size").fill("10")
-    look.sees(".preview", "20 × 40 cells of 10 × 10 m")
+    look.sees(".preview", "40 columns × 20 rows of cells, 10 × 10 m each")
     expect(row).to_have_value("11")
     expect(column).to_have_value("30")
     enough = {"status": 400, "json": {"error": "enough"}}
@@ -532,3 +532,41 @@ def test_a_polygon_is_drawn_by_its_corners_in_step_with_its_text(look: Looking) 
     expect(look.find(".area polygon")).to_have_attribute("points", "0,10 20,10 20,0 0,0")
     click(100, 40)
     expect(look.find(".pin")).to_have_count(1)
+
+
+def test_a_limit_that_the_server_refuses_is_told_at_its_field(
+    look: Looking, tmp_path: Path
+) -> None:
+    upload(look, tmp_path)
+    look.sees(".preview", "columns ×")
+    climb = field(look, "Maximum climb")
+    for refused in ("95", "90"):
+        climb.fill(refused)
+        look.sees(".field .wrong", "Give a number 0 or more and below 90.")
+        look.sees(".preview", "The picture waits for a value that is missing or not accepted.")
+    look.button("Start and watch").click()
+    expect(climb).to_be_focused()
+    climb.fill("15")
+    expect(look.find(".field .wrong")).to_have_count(0)
+    look.sees(".preview", "columns ×")
+
+
+def test_an_error_goes_when_the_form_is_changed(look: Looking) -> None:
+    look.allowed = ("400",)
+    look.open("#/new")
+    look.page.route(
+        "**/api/v1/pairs", lambda r: r.fulfill(status=400, json={"code": "invalid", "error": "No."})
+    )
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "No.")
+    field(look, "Squares per side").fill("7")
+    expect(look.find('[role="alert"] .message')).to_have_count(0)
+
+
+def test_a_file_of_several_bands_says_which_one_is_read(look: Looking, tmp_path: Path) -> None:
+    file = tmp_path / "bands.tif"
+    file.write_bytes(geotiff(bands=3))
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    look.find(".drop input[type=file]").set_input_files(file)
+    look.sees("[data-upload]", "Heights: band 1 of 3.")

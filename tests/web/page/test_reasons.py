@@ -273,6 +273,7 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
     expect(panel.locator(".criteria")).to_contain_text("over the whole run")
     assert look.numbers()[why["action"]][1] == why["proposal"]["rate"]
     look.sees(".legend .marks", "planned path")
+    look.sees(".legend .marks", "where it heads for")
 
 
 @pytest.mark.parametrize("name", ["rate", "measuring", "unsafe"])
@@ -462,12 +463,12 @@ def test_a_home_apart_from_the_explorer_has_its_mark_in_the_legend(look: Looking
     look.open("#/run/safe?step=5")
     look.painted(5)
     contour = "way home ≥ 0.9 inside, darker outside"
-    marks = ["explorer", "path so far", "start", "home", "way home", contour]
+    marks = ["explorer", "path so far", "home, the start", "way home", contour]
     expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
     expect(look.find(".legend .mark-home").first).to_be_visible()
     look.open("#/run/roaming?step=1")
     look.painted(1)
-    marks.remove("home")
+    marks[2] = "start"  # home is where the explorer stands
     expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
 
 

@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from homeward.replay import Replay
 from homeward.replay.events import trapped_at
+from homeward.runs import Run
 from homeward.words import ENDS, sentence
 
 if TYPE_CHECKING:
@@ -410,3 +411,39 @@ def test_the_region_with_a_way_home_stays_outlined_on_every_layer_of_a_large_map
         look.page.get_by_text(button, exact=True).first.click()
         look.painted(2, layer)
         expect(canvas).to_have_attribute("data-border", outlined)
+
+
+def test_the_way_home_tells_slopes_beside_the_vehicles_limits(look: Looking) -> None:
+    look.open("#/run/hills?step=4&layer=slope")
+    canvas = look.painted(4, "slope")
+    expect(look.find(".legend .key-title").first).to_contain_text("Slope of the terrain model")
+    canvas.focus()
+    look.page.keyboard.press("ArrowDown")
+    look.page.keyboard.press("Enter")
+    look.sees(".profile figcaption", "on the terrain model along the way that is driven")
+    steepest = r"Steepest: [\d.]+° up \(limit 20°\), [\d.]+° down \(limit 30°\), [\d.]+° to"
+    expect(look.find(".profile figcaption")).to_contain_text(re.compile(steepest))
+    expect(look.find(".way th").nth(2)).to_have_text("slope")
+    expect(look.find(".way tbody tr td").nth(1)).to_have_text(re.compile(r"^−?[\d.]+°$"))
+
+
+def test_a_run_that_ended_at_its_limit_goes_on(look: Looking, site: Site) -> None:
+    look.open("#/run/wide?step=3")
+    look.explained(3)
+    more = look.page.get_by_role("textbox", name="for more steps")
+    expect(more).to_have_value("3")
+    more.fill("none")
+    expect(look.button("Go on")).to_be_disabled()
+    more.fill("2")
+    look.button("Go on").click()
+    look.sees(".count", "of 5 steps")
+    look.sees(".run-head", "finished")
+    expect(look.page.get_by_role("textbox", name="for more steps")).to_have_value("5")
+    assert Run.open(site.root / "wide").manifest.limit == 5
+
+
+def test_other_levels_come_with_what_this_one_risked(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.explained(3)
+    look.find(".drawer summary").click()
+    look.sees(".drawer", "of the 0.1 that δ = 0.9 allows was risked.")

@@ -59,7 +59,7 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
     assert last > 0
     look.painted(last)
     look.sees(".count", f"after {last} of {last}")
-    assert Run.open(site.root / "a-new-one").config["delta"] == 0.95
+    assert Run.open(site.root / "a-new-one").config["delta"] == 1.0  # as on the command line
 
 
 COUNTS = """
@@ -86,10 +86,11 @@ def test_a_run_that_ended_before_it_was_watched_is_played(look: Looking, site: S
 def test_the_level_is_said_in_words(look: Looking) -> None:
     look.open("#/new")
     slider = look.page.get_by_label("Safety level")
-    expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 20 such worlds")
+    expect(look.find("#level-meaning")).to_contain_text("in every possible world")
+    look.page.get_by_text("Terrain", exact=True).click()
+    expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 50 such worlds")
     slider.focus()
-    for _ in range(3):
-        look.page.keyboard.press("ArrowRight")
+    look.page.keyboard.press("ArrowRight")
     expect(look.find(".level-number")).to_have_value("0.99")
     expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 100 such worlds")
     look.page.keyboard.press("End")
@@ -153,7 +154,7 @@ def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_pat
     look.page.get_by_text("Terrain", exact=True).first.click()
     look.page.get_by_text("Your file").click()
     look.find(".drop input[type=file]").set_input_files(path)
-    look.sees("[data-upload]", "30 × 40 pixels of 10 × 10 m")
+    look.sees("[data-upload]", "40 columns × 30 rows of pixels, 10 × 10 m each")
     look.sees(".preview-box canvas")
     look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.find("summary").filter(has_text="More settings").click()
@@ -182,7 +183,7 @@ def test_a_terrain_is_dropped_on_the_page(look: Looking, tmp_path: Path) -> None
         list(content),
     )
     look.find(".drop").dispatch_event("drop", {"dataTransfer": carried})
-    look.sees("[data-upload]", "30 × 40 pixels of 10 × 10 m")
+    look.sees("[data-upload]", "40 columns × 30 rows of pixels, 10 × 10 m each")
     look.sees("[data-upload]", "dropped.tif")
 
 

@@ -13,10 +13,10 @@ from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
-from homeward.runs import Setup
+from homeward.runs import Config, Setup
 
 
-def scene_of(setup: Setup) -> Scene:
+def scene_of(config: Config, setup: Setup) -> Scene:
     """Return the map layers of a run."""
     belief: Any = setup.belief
     world: Any = setup.world

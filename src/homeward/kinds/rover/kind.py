@@ -46,7 +46,8 @@ from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
-from homeward.runs.kind import Kind, Metrics, Setup
+from homeward.runs.kind import Kind, Location, Metrics, Setup
+from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import Area, cells_inside
 
 if TYPE_CHECKING:
@@ -267,10 +268,10 @@ def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
     return progress
 
 
-def located(config: RoverConfig) -> tuple[tuple[float, ...], str | None]:
-    """Return the transform of the cells, and the name of their coordinate reference system."""
+def located(config: RoverConfig) -> Location:
+    """Return where the cells are on the map."""
     cells = cells_of(config)
-    return cells.transform, cells.crs_name
+    return Location(cells.transform, cells.crs_name, has_degrees(cells.crs))
 
 
 ROVER = Kind(

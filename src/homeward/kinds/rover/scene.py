@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from numpy.typing import NDArray
 
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
-from homeward.kinds.rover.terrain import SEEN_DEVIATION
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.planning.remote import Outside
-from homeward.replay.scene import Scene, layer, mask_layer
+from homeward.replay.scene import Profile, Scene, layer, mask_layer
 from homeward.runs import Setup
+from homeward.terrain.crossings import Crossings
 
 
-def scene_of(setup: Setup) -> Scene:
+def scene_of(config: RoverConfig, setup: Setup) -> Scene:
     """Return the map layers of a run."""
     prior: Any = setup.belief
     world: Any = setup.world
@@ -34,14 +37,21 @@ def scene_of(setup: Setup) -> Scene:
         return entropy_reduction(prior, belief)
 
     gain = isinstance(setup.planner.bonus, InformationGain)
-    is_driven = prior.limits is not None
-    model = layer(
-        "model",
-        "Height in the terrain model",
-        "m",
-        "sequential",
-        where_open(lambda b: prior.height),
-    )
+    crossings = crossings_of(config)
+    if crossings is None:
+        title = "Steepest slope of the mean height"
+        ground = [
+            layer(
+                *("slope", title, "°", "sequential"),
+                lambda m: steepest(where_open(lambda b: b.height)(m), prior.shape, prior.size),
+            )
+        ]
+    else:
+        slopes, title = crossings.slopes(), "Height in the terrain model"
+        ground = [
+            layer("model", title, "m", "sequential", where_open(lambda b: prior.height)),
+            layer("slope", "Slope of the terrain model", "°", "sequential", lambda m: slopes),
+        ]
     truth = layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))
     return Scene(
         setup,
@@ -65,14 +75,7 @@ def scene_of(setup: Setup) -> Scene:
         ],
         [
             *([] if is_outside else [truth]),
-            *([model] if is_driven else []),
-            layer(
-                "slope",
-                f"Steepest slope {'between cell centres' if is_driven else 'of the mean height'}",
-                "°",
-                "sequential",
-                lambda m: steepest(where_open(lambda b: b.height)(m), prior.shape, prior.size),
-            ),
+            *ground,
         ],
         ("what a look would tell", "nats")
         if gain
@@ -81,7 +84,21 @@ def scene_of(setup: Setup) -> Scene:
         measure,
         None if is_outside else place,
         prior.size,
+        None if crossings is None else lambda path: driven_profile(crossings, path),
     )
+
+
+def driven_profile(crossings: Crossings, path: Sequence[int]) -> Profile:
+    """Return the profile of a path over cells, on the terrain model along the path that is driven.
+
+    The slopes are those under the wheels, to which the vehicle's limits apply.
+    """
+    distance, height = crossings.profile(path)
+    slopes: list[dict[str, float | None] | None] = []
+    for move in pairwise(path):
+        up, down, side = crossings.steepest(move)
+        slopes.append({"up": up, "down": down, "side": side})
+    return Profile(distance.tolist(), list(height.tolist()), slopes)
 
 
 def steepest(

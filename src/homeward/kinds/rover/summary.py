@@ -210,12 +210,14 @@ def _heights(config: RoverConfig) -> list[str]:
     named, given = pinned(config).height_unit, config.height_unit
     if config.terrain in (MARS, SAMPLE):
         return []
+    bands = pinned(config).bands
+    band = f"band 1 of {bands}, " if bands > 1 else ""
     if named is not None:
-        return [f"- Heights: in {named}, as the raster says."]
+        return [f"- Heights: {band}in {named}, as the raster says."]
     if given is None:
-        return ["- Heights: taken for metres, since the raster names no unit."]
+        return [f"- Heights: {band}taken for metres, since the raster names no unit."]
     unit = given if isinstance(given, str) else f"units of {given:g} m"
-    return [f"- Heights: taken for {unit}, as given; the raster names no unit."]
+    return [f"- Heights: {band}taken for {unit}, as given; the raster names no unit."]
 
 
 def way_of(config: RoverConfig) -> str:

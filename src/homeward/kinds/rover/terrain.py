@@ -120,6 +120,7 @@ class Pinned(NamedTuple):
     kept_out: BoolArray | None  # [rows, columns] mask of pixels in the area to keep out of
     is_kept_out: BoolArray | None  # [R, C] mask of cells with such a pixel
     height_unit: str | None  # name of the heights' unit in the raster
+    bands: int  # number of bands of the raster; the first one has the heights
     error: FloatArray | float  # m², variance of the terrain model's heights, of each cell [S]
 
 
@@ -319,6 +320,7 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
         None if kept_out is None else kept_out[:rows, :columns],
         None if kept_out is None else cells_with(kept_out, sides),
         elevation.height_unit,
+        elevation.bands,
         own,
     )
 

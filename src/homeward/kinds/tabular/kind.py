@@ -84,7 +84,7 @@ def summarise(ended: Ended) -> None:
     replace_json(ended.directory / "summary.json", facts)
 
 
-def scene_of(setup: Setup) -> Scene:
+def scene_of(config: ToyTextConfig, setup: Setup) -> Scene:
     """Return the map layers of a run."""
     tiles = setup.world.tiles  # type: ignore[attr-defined]
     names = list(dict.fromkeys(TILES.values()))

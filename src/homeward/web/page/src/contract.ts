@@ -77,13 +77,14 @@ export interface Details {
   live: boolean;
   pair: string | null; // The other run of a pair.
   config: Record<string, unknown>;
-  files: Record<string, string>; // Names of uploaded files, by setting.
+  files: Record<string, SourceFile>; // Uploaded files, by setting.
   plan_ms: number | null;
   home: number[] | "current" | "start" | null;
   start: number | null;
   cell: [number, number] | null;
   transform: [number, number, number, number, number, number] | null; // From column and row to map coordinates: x = a·c + b·r + c₀, …
   crs: string | null; // Name of the coordinate reference system.
+  way_files: string[]; // Suffixes of files that a way home can be downloaded as.
   layers: Layer[];
   criteria: Criterion[];
   actions: Action[];
@@ -209,6 +210,13 @@ export interface PolicyRow {
   bound: number | null;
 }
 
+/** The ground along a path: heights at distances from its start, and the slopes of its moves. */
+export interface Profile {
+  distance: number[]; // In m; in moves if the map has no scale.
+  height: (number | null)[]; // Null where it is not known.
+  slopes: (Slopes | null)[]; // By move.
+}
+
 /** The path that is pursued until something new is learned. */
 export interface Proposal {
   path: number[];
@@ -245,6 +253,11 @@ export interface Report {
   used?: number[] | null; // If moved: used of each limit.
 }
 
+/** How to resume a run. */
+export interface Resume {
+  steps?: number | null; // New maximum of a run that ended at its maximum.
+}
+
 /** A file of a run. */
 export interface RunFile {
   name: string;
@@ -274,6 +287,19 @@ export interface ServerLimits {
   queued: number; // Runs that may wait in the queue.
   streams: number;
   cells: number;
+}
+
+/** Steepest slopes of a move in degrees; `side` is null if side slopes are not limited. */
+export interface Slopes {
+  up: number;
+  down: number;
+  side: number | null;
+}
+
+/** A file that a run was made from. */
+export interface SourceFile {
+  name: string;
+  sha256: string | null; // Digest of the file as it was sent; null if not recorded.
 }
 
 /** Status of a run. */
@@ -331,8 +357,10 @@ export interface TimelineEvent {
 export interface Upload {
   upload: string;
   name: string;
+  sha256: string; // Digest of the file as it was sent.
   shape: [number, number]; // Rows and columns.
   size: [number, number]; // Height and width in m.
+  bands: number; // Bands of the file; the first has the heights.
   unit: "m";
   crs: string | null;
   preview: ((number | null)[])[];
@@ -342,6 +370,7 @@ export interface Upload {
 export interface UploadedArea {
   upload: string;
   name: string;
+  sha256: string; // Digest of the file as it was sent.
   polygons: number;
   corners: number;
 }
@@ -355,6 +384,7 @@ export interface Way {
   bound: number;
   home: number[];
   edges: Edge[];
+  profile: Profile | null; // Null unless `profile=1` asks for it, or without moves.
 }
 
 /** The plan after a step and its evidence, or why the run ends there. */

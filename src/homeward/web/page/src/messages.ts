@@ -62,11 +62,16 @@ export function hush(): void {
   message.value = null;
 }
 
+/** Remove an error, since what caused it is being changed. */
+export function hushWrong(): void {
+  if (message.value?.wrong && message.value.code !== UNREACHABLE) hush();
+}
+
 /** Do something that may fail; show the error and return null if it does. */
 export async function attempt<T>(doing: () => Promise<T>): Promise<T | null> {
   try {
     const done = await doing();
-    if (message.value?.wrong) hush();
+    hushWrong();
     return done;
   } catch (cause) {
     complain(cause);

@@ -151,7 +151,7 @@ export function labelOf(key: string): string {
 export function worldOf(run: Summary): string {
   const named = run.kind ?? "";
   const kind = { grid: "grid world", rover: "terrain", toytext: "toy text" }[named] ?? named;
-  return run.shape ? `${kind}, ${run.shape[0]}\u00a0×\u00a0${run.shape[1]}` : kind;
+  return run.shape ? `${kind}, ${run.shape[1]}\u00a0columns\u00a0×\u00a0${run.shape[0]}\u00a0rows` : kind;
 }
 
 const LAYERS: Record<string, string> = {
@@ -210,17 +210,24 @@ export function reading(details: Details, name: string, value: number): string {
   if (layer?.scale === "probability") return chance(value);
   const unit = layer?.unit ?? "";
   if (unit === "m") return `${minus(value.toFixed(Math.abs(value) < 10 ? 3 : 2))} m`;
+  if (unit === "°") return `${value.toFixed(1)}°`;
   return `${figure(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`.trim();
 }
 
+/** Return whether slopes are limited under the wheels, on the pixels of a terrain model. */
+export function isDriven({ layers }: Details): boolean {
+  return layers.some(({ name }) => name === "model");
+}
+
 /** Return what to know about heights and slopes on driven ground; [] on other ground. */
-export function groundNotes({ layers, config, status }: Details): string[] {
-  if (!layers.some(({ name }) => name === "model")) return [];
+export function groundNotes(details: Details): string[] {
+  if (!isDriven(details)) return [];
+  const { config, status } = details;
   const [up, down, aside] = ["climb", "descend", "roll"].map((key) => figure(config[key] as number));
   const error = status === "waiting" ? "" : ", with the simulated error of the terrain model";
   return [
     `Ground: as measured${error}. Exported paths have the terrain model's heights.`,
-    `Slope: from cell centre to cell centre. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold on the longer way that is driven.`,
+    `Slope: of the terrain model where the vehicle stands. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold on the whole way that is driven.`,
   ];
 }
 

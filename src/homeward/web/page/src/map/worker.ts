@@ -24,7 +24,6 @@ export type Ask =
       layers: string[]; // that are loaded as well
       level: number | null; // cells with a way home below it are dimmed; null dims none
     }
-  | { kind: "read"; ticket: number; run: string; step: number; layer: string; cells: number[] }
   | { kind: "probe"; ticket: number; run: string; step: number; cell: number }
   | { kind: "forget"; run: string };
 
@@ -37,7 +36,6 @@ export interface Shown {
 
 export type Answer =
   | { kind: "shown"; ticket: number; step: number; pictures: Shown[]; border: Float32Array | null }
-  | { kind: "values"; ticket: number; values: number[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
   | { kind: "refused"; ticket: number; step: number; error: string; status: number; code: Refusal["code"] };
 
@@ -64,7 +62,6 @@ host.onmessage = (event) => {
   const ask = event.data;
   if (ask.kind === "show") void show(ask);
   else if (ask.kind === "probe") probe(ask);
-  else if (ask.kind === "read") void read(ask);
   else forget(ask.run);
 };
 
@@ -105,18 +102,6 @@ async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
     const { ticket, step } = ask;
     host.postMessage({ kind: "refused", ticket, step, error: textOf(cause), status, code });
   }
-}
-
-/** Answer with the values of a layer at some cells; NaN where it has none. */
-async function read(ask: Extract<Ask, { kind: "read" }>): Promise<void> {
-  let values: number[] = [];
-  try {
-    const layer = (await fields(ask.run, ask.step, [ask.layer])).get(ask.layer);
-    values = ask.cells.map((cell) => layer?.data[cell] ?? NaN);
-  } catch {
-    // the reader does without
-  }
-  host.postMessage({ kind: "values", ticket: ask.ticket, values });
 }
 
 function probe(ask: Extract<Ask, { kind: "probe" }>): void {

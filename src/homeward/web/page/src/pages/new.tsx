@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import type { Link } from "../link";
-import { attempt, complain } from "../messages";
+import { attempt, complain, hushWrong } from "../messages";
 import { Check, Choice, Field, unfold } from "../parts/fields";
 import { startPair, startRun } from "../run/starting";
 import * as ground from "./new/ground";
@@ -71,6 +71,7 @@ export function NewPage({ link }: { link: Link }) {
       <form
         class="stack"
         onSubmit={(event) => void submit(event)}
+        onInput={hushWrong}
         onInvalidCapture={(event) => unfold(event.target as Element)}
       >
         <fieldset class="card stack">

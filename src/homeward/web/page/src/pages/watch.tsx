@@ -11,6 +11,7 @@ import { Drawer } from "../parts/drawer";
 import { Later } from "../parts/later";
 import { LayerPicker, MapPane } from "../parts/map";
 import { MissionPanel } from "../parts/mission";
+import { Partings } from "../parts/partings";
 import { Plots } from "../parts/plots";
 import { Standings } from "../parts/standings";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
@@ -162,6 +163,7 @@ export function ComparePage({ link }: { link: Link }) {
       {details && <FirstVisit grid={isGrid(details)} />}
       {details && <LayerPicker details={details} show={show} />}
       <Standings runs={runs} />
+      <Partings scenes={scenes} cursor={cursor} />
       <div class={`pair of-${scenes.length}`}>
         {scenes.map((scene, i) => (
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>

@@ -8,6 +8,7 @@ import { MAX_COMPARED, to } from "../link";
 import { attempt } from "../messages";
 import type { Scene } from "../run/scene";
 import { loadSchemas, titled } from "../run/schema";
+import { riskWord } from "../run/timeline";
 import { beside, figure, levelName } from "../words";
 import { Numbers } from "./numbers";
 
@@ -35,7 +36,7 @@ export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
       <div class="stack">
         <Settings details={details} />
         <Downloads scene={scene} details={details} />
-        {details.delta !== null && <OtherLevels details={details} />}
+        {details.delta !== null && <OtherLevels scene={scene} details={details} />}
         {!details.live && details.steps > 0 && <Certify id={details.id} />}
       </div>
     </details>
@@ -46,7 +47,9 @@ export function Drawer({ scene, details }: { scene: Scene; details: Details }) {
 const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "descend", "sensor_range", "home", "limit"];
 
 function Settings({ details }: { details: Details }) {
-  const set = Object.entries(details.config).filter(([, value]) => value !== null && value !== "");
+  const set = Object.entries(details.config).filter(
+    ([name, value]) => value !== null && value !== "" && !name.endsWith("_sha256"),
+  );
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
   set.sort(([a], [b]) => rank(a) - rank(b));
   return (
@@ -59,12 +62,18 @@ function Settings({ details }: { details: Details }) {
             <div key={name}>
               <dt class="soft">{label}</dt>
               <dd class={typeof value === "number" ? "num" : ""}>
-                {valueWord(details.files[name] ?? value)}
+                {valueWord(details.files[name]?.name ?? value)}
                 {unit && typeof value === "number" && `\u00a0${unit}`}
               </dd>
             </div>
           );
         })}
+        {Object.entries(details.files).map(([name, { sha256 }]) => (
+          <div key={`${name} file`}>
+            <dt class="soft">SHA-256 of {titled(details.kind, name).label.toLowerCase()} file</dt>
+            <dd title={sha256 ?? ""}>{sha256 ? `${sha256.slice(0, 16)}…` : "not recorded"}</dd>
+          </div>
+        ))}
         {details.crs && (
           <div>
             <dt class="soft">Coordinate system</dt>
@@ -90,7 +99,6 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
       .catch(() => undefined); // there is nothing to take along then
   }, [details.id, details.status]);
   const step = scene.step.value;
-  const suffixes = details.cell === null ? [] : details.crs === null ? ["geojson"] : ["geojson", "gpx", "kml"];
   const rank = (name: string): number => {
     const at = TITLES.findIndex(([known]) => known === name);
     return at < 0 ? TITLES.length : at;
@@ -98,12 +106,12 @@ function Downloads({ scene, details }: { scene: Scene; details: Details }) {
   const sorted = [...files.value].sort((a, b) => rank(a.name) - rank(b.name));
   return (
     <section aria-label="Downloads">
-      <h3>Take it along</h3>
+      <h3>Downloads</h3>
       <ul class="downloads">
-        {suffixes.map((suffix) => (
+        {details.way_files.map((suffix) => (
           <li key={suffix}>
-            <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home.${suffix}`))}>
-              Way home after step {step} ({suffix === "geojson" ? "GeoJSON" : suffix.toUpperCase()})
+            <a download href={linkTo(runUrl(details.id, `/steps/${step}/way/home${suffix}`))}>
+              Way home after step {step} ({suffix === ".geojson" ? "GeoJSON" : suffix.slice(1).toUpperCase()})
             </a>
           </li>
         ))}
@@ -132,7 +140,8 @@ function size(bytes: number): string {
 }
 
 /** Make the run again in the same world at other levels, and compare. */
-function OtherLevels({ details }: { details: Details }) {
+function OtherLevels({ scene, details }: { scene: Scene; details: Details }) {
+  const risk = riskWord(details, scene.events.value);
   const text = useSignal(details.delta === 0.9 ? "0.99, 0.7" : "0.9, 0.7");
   const busy = useSignal(false);
   const typed = text.value.split(/[,;\s]+/).filter(Boolean).map(Number);
@@ -150,6 +159,7 @@ function OtherLevels({ details }: { details: Details }) {
   return (
     <section aria-label="Other levels">
       <h3>Same world, other δ</h3>
+      {risk && <p>{risk} A lower level changes only what is refused for its risk.</p>}
       <p class="row">
         <label class="row">
           <span>δ =</span>
@@ -211,8 +221,26 @@ function Certify({ id }: { id: string }) {
           </>
         )}
       </p>
+      {verdict && <Source details={verdict.details} />}
       {verdict && <Claims details={verdict.details} />}
     </section>
+  );
+}
+
+/** The terrain that a certificate is about: the file, its digest and its coordinate system. */
+function Source({ details }: { details: Certificate["details"] }) {
+  const { files = {}, crs } = (details["record"] ?? {}) as {
+    files?: Record<string, { name: string; sha256: string | null }>;
+    crs?: string | null;
+  };
+  const { terrain } = files;
+  if (!terrain) return null;
+  return (
+    <p class="certified">
+      Of {terrain.name}
+      {terrain.sha256 && <> (SHA-256 <span title={terrain.sha256}>{terrain.sha256.slice(0, 16)}…</span>)</>}
+      {crs && `, ${crs}`}.
+    </p>
   );
 }
 

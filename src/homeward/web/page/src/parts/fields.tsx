@@ -54,6 +54,11 @@ export function Field(props: FieldProps) {
       )}
       {type === "text" && <input type="text" {...shared} />}
       {type === "lines" && <textarea rows={3} {...shared} />}
+      {wrong && value.value.trim() && (
+        <small class="wrong" role="alert">
+          {wrong}
+        </small>
+      )}
       {hint && <small>{hint}</small>}
     </label>
   );

@@ -52,7 +52,7 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   return { title: layer.title, unit, bar, swatches };
 }
 
-type Mark = "here" | "path" | "heads" | "start" | "home" | "way" | "contour";
+type Mark = "here" | "path" | "heads" | "target" | "start" | "home" | "way" | "contour";
 
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
@@ -62,9 +62,14 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
   return [
     { mark: "here", text: "explorer" },
     { mark: "path", text: "path so far" },
-    ...(isOfRun(details) ? [{ mark: "heads" as const, text: "planned path" }] : []),
-    { mark: "start", text: "start" },
-    ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
+    ...(isOfRun(details)
+      ? [
+          { mark: "heads" as const, text: "planned path" },
+          { mark: "target" as const, text: "where it heads for" },
+        ]
+      : []),
+    ...(details.home === "start" ? [] : [{ mark: "start" as const, text: "start" }]),
+    ...(apart ? [{ mark: "home" as const, text: details.home === "start" ? "home, the start" : "home" }] : []),
     { mark: "way", text: "way home" },
     ...(details.layers.some(({ name }) => name === "v")
       ? [{ mark: "contour" as const, text: level ? region : `${region}, not asked of this run` }]

@@ -1,14 +1,13 @@
 // The safety level δ: a slider and a field to type it, and an explanation.
 
 import { useSignal } from "@preact/signals";
-import type { Signal } from "@preact/signals";
 import { meaning, planMeaning } from "../words";
 import type { Home } from "../words";
 
 const LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1];
 
 interface LevelProps {
-  level: Signal<number>;
+  level: { value: number };
   planHome?: Home | null; // of the paper's algorithm, whose level is for each plan
   naive?: boolean; // whether the explorer plans as if the mean model were true
 }
@@ -84,7 +83,7 @@ function TypedLevel({ level, changed, disabled }: LevelFieldProps) {
 }
 
 interface LevelFieldProps {
-  level: Signal<number>;
+  level: { value: number };
   changed?: () => void;
   disabled?: boolean;
 }

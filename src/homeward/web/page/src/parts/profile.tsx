@@ -1,41 +1,22 @@
-// The heights along a way home, as a small plot.
+// The heights along a way home, as a small plot, and the steepest slopes on it.
 
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import type { Way } from "../api";
-import type { Scene } from "../run/scene";
-import { figure } from "../words";
+import type { Details, Profile as Ground } from "../api";
+import { figure, isDriven, minus } from "../words";
 
 const [WIDE, HIGH, LEFT, BOTTOM] = [340, 96, 56, 18];
 
-export function Profile({ scene, way }: { scene: Scene; way: Way }) {
-  const heights = useSignal<number[]>([]);
-  const cells = [...way.edges.map((edge) => edge.from), way.edges[way.edges.length - 1]?.to ?? way.cell];
-  const key = cells.join(",");
-  useEffect(() => {
-    void scene.heights(cells).then((found) => (heights.value = found));
-  }, [key, scene.step.value]);
-  const details = scene.run.details.value;
-  const [rows, columns] = details?.shape ?? [1, 1];
-  const [dy, dx] = details?.cell ?? [1, 1];
-  const known = heights.value;
-  if (!rows || known.length !== cells.length || !known.some(Number.isFinite)) return null;
-  const places = [0];
-  for (let i = 1; i < cells.length; i++) {
-    const [a, b] = [cells[i - 1] as number, cells[i] as number];
-    const down = (Math.floor(b / columns) - Math.floor(a / columns)) * dy;
-    const across = ((b % columns) - (a % columns)) * dx;
-    places.push((places[i - 1] as number) + Math.hypot(down, across));
-  }
-  const finite = known.filter(Number.isFinite);
+export function Profile({ details, ground }: { details: Details; ground: Ground }) {
+  const finite = ground.height.filter((height) => height !== null);
+  if (!finite.length) return null;
   const [low, high] = [Math.min(...finite), Math.max(...finite)];
-  const length = places[places.length - 1] as number;
+  const length = ground.distance[ground.distance.length - 1] ?? 0;
   const x = (place: number): number => LEFT + (place / Math.max(1e-9, length)) * (WIDE - LEFT - 6);
   const y = (height: number): number =>
     HIGH - BOTTOM - ((height - low) / Math.max(1e-9, high - low)) * (HIGH - BOTTOM - 10);
-  const drawn = known.map((height) => (Number.isFinite(height) ? height : low)); // unseen ones lowest
-  const points = drawn.map((height, i) => `${x(places[i] as number).toFixed(1)},${y(height).toFixed(1)}`);
-  const unit = details?.cell ? "m" : "";
+  const drawn = ground.height.map((height) => height ?? low); // unseen ones lowest
+  const points = drawn.map((height, i) => `${x(ground.distance[i] ?? 0).toFixed(1)},${y(height).toFixed(1)}`);
+  const unit = details.cell ? "m" : "";
+  const where = isDriven(details) ? ", on the terrain model along the way that is driven" : "";
   return (
     <figure class="profile">
       <svg
@@ -46,10 +27,10 @@ export function Profile({ scene, way }: { scene: Scene; way: Way }) {
         <polyline class="ground" points={points.join(" ")} />
         <circle class="here" cx={x(0)} cy={y(drawn[0] ?? low)} r="4" />
         <text x={LEFT - 5} y={y(high) + 4} class="end">
-          {high.toFixed(1)}
+          {minus(high.toFixed(1))}
         </text>
         <text x={LEFT - 5} y={y(low) + 4} class="end">
-          {low.toFixed(1)}
+          {minus(low.toFixed(1))}
         </text>
         <text x={LEFT} y={HIGH - 3}>
           here
@@ -58,7 +39,23 @@ export function Profile({ scene, way }: { scene: Scene; way: Way }) {
           home, {figure(length, 3)} {unit || "steps"}
         </text>
       </svg>
-      <figcaption class="fine soft">Height along it{unit && " in m"}</figcaption>
+      <figcaption class="fine soft">
+        Height along it{unit && " in m"}
+        {where}.{steepestWord(details, ground)}
+      </figcaption>
     </figure>
   );
+}
+
+/** Return the steepest slopes of a way beside the vehicle's limits, in a sentence; "" without slopes. */
+function steepestWord({ config }: Details, { slopes }: Ground): string {
+  const known = slopes.filter((slope) => slope !== null);
+  if (!known.length) return "";
+  const parts = ([["up", "climb"], ["down", "descend"], ["side", "roll"]] as const).flatMap(([way, limit]) => {
+    const steepest = Math.max(...known.map((slope) => slope[way] ?? -1));
+    if (steepest < 0) return [];
+    const most = typeof config[limit] === "number" ? ` (limit ${figure(config[limit])}°)` : "";
+    return `${steepest.toFixed(1)}° ${way === "side" ? "to the side" : way}${most}`;
+  });
+  return ` Steepest: ${parts.join(", ")}.`;
 }

@@ -19,6 +19,40 @@ export function ExplorerTag({ run }: { run: Summary }) {
   );
 }
 
+/** Let a run that ended at its maximum of steps go on; nothing for other runs. */
+export function GoOn({ run, act }: { run: Summary; act: (steps: number) => Promise<void> }) {
+  const typed = useSignal<string | null>(null);
+  const more = typed.value ?? String(run.steps);
+  const busy = useSignal(false);
+  if (run.status !== "finished" || run.end !== "steps" || run.trapped !== null) return null;
+  const steps = Number(more);
+  const wrong = !(Number.isInteger(steps) && steps > 0);
+  const go = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    busy.value = true;
+    await act(run.steps + steps);
+    busy.value = false;
+  };
+  return (
+    <form class="go-on row fine" onSubmit={(event) => void go(event)}>
+      <button class="small" type="submit" disabled={wrong || busy.value}>
+        {busy.value ? "Going on…" : "Go on"}
+      </button>
+      <label class="row">
+        <span>for</span>
+        <input
+          inputMode="numeric"
+          size={6}
+          value={more}
+          aria-invalid={wrong}
+          onInput={(event) => (typed.value = event.currentTarget.value)}
+        />
+        <span>more steps</span>
+      </label>
+    </form>
+  );
+}
+
 export type Command = "pause" | "resume" | "cancel" | "delete";
 
 const COMMANDS: Record<Status, Command[]> = {

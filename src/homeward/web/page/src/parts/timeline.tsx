@@ -1,23 +1,21 @@
 // The controls of the time cursor: play, step, scrub, speed, follow; and events to go to.
 
 import { computed } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { TimelineEvent } from "../api";
 import { SPEEDS } from "../run/cursor";
 import type { Cursor } from "../run/cursor";
 import type { Scene } from "../run/scene";
-import { eventWord, eventsOf, marksOf, rank } from "../run/timeline";
+import { eventWord, marksOf, rank } from "../run/timeline";
 import { IconButton } from "./icons";
 
 export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }) {
   const step = cursor.step.value;
   const last = cursor.last.value;
   const playing = cursor.playing.value;
-  const loaded = useMemo(() => scenes.map((scene) => eventsOf(scene.run, scene.told)), [cursor]);
-  useEffect(() => () => loaded.forEach(({ stop }) => stop()), [loaded]);
   const all = useMemo(
-    () => computed(() => loaded.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step)),
-    [loaded],
+    () => computed(() => scenes.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step)),
+    [scenes],
   );
   const events = all.value;
   const marks = useMemo(() => marksOf(events, last), [events, last]);

@@ -1,7 +1,8 @@
 // The way home from a cell: a table of its moves with their risks.
 
+import type { Slopes } from "../api";
 import type { Scene } from "../run/scene";
-import { beside, cellName, chance } from "../words";
+import { beside, cellName, chance, minus } from "../words";
 import { IconButton } from "./icons";
 import { Numbers } from "./numbers";
 import { Profile } from "./profile";
@@ -20,6 +21,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
     );
   }
   const way = scene.way.value;
+  const sloped = way?.profile?.slopes.some((slope) => slope !== null) ?? false;
   const level = (scene.why.value ?? details).criteria.find(({ kind }) => kind === "return")?.level;
   return (
     <section class="way card" aria-label="Way home" aria-live="polite">
@@ -41,17 +43,18 @@ export function WayPanel({ scene }: { scene: Scene }) {
             It succeeds with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 minus the
             risks of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
-          <Profile scene={scene} way={way} />
+          {way.profile && <Profile details={details} ground={way.profile} />}
           <Numbers
             label="Moves of the way home"
-            heads={["move", "to", "success", "risk", "still to come"]}
+            heads={["move", "to", ...(sloped ? ["slope"] : []), "success", "risk", "still to come"]}
           >
-            {way.edges.map((edge) => (
+            {way.edges.map((edge, i) => (
               <tr key={edge.from}>
                 <th scope="row">{details.actions[edge.action]?.name ?? edge.action}</th>
                 <td>
                   {Math.floor(edge.to / columns)}, {edge.to % columns}
                 </td>
+                {sloped && <td>{slopeWord(way.profile?.slopes[i] ?? null)}</td>}
                 <td>{chance(edge.success, 3)}</td>
                 <td data-value={String(edge.risk)}>{chance(edge.risk)}</td>
                 <td>{beside(edge.left, level)}</td>
@@ -62,4 +65,10 @@ export function WayPanel({ scene }: { scene: Scene }) {
       )}
     </section>
   );
+}
+
+/** Return the steepest slope of a move: up is positive. */
+function slopeWord(slope: Slopes | null): string {
+  if (!slope) return "–";
+  return minus(`${(slope.up >= slope.down ? slope.up : -slope.down).toFixed(1)}°`);
 }

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import type { Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
+import { GoOn } from "./status";
 import { Numbers } from "./numbers";
 import { beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, levelName } from "../words";
 
@@ -46,6 +47,10 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const rest = why && (reasonOf(why, details.shape?.[1] ?? 1) || why.reasons);
   const lost = ended && why !== null && !decided && details.trapped !== null;
   const head = ended && why && !decided ? "Why it ended" : "Why this move?";
+  const goOn = async (steps: number): Promise<void> => {
+    await scene.run.command("resume", { steps });
+    if (scene.run.going.value) scene.cursor.setFollow(true);
+  };
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}
@@ -72,6 +77,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
           <p class="sentence">{lost ? endWord(details) : why.sentence}</p>
           {decided && <Rose why={why} ended={ended} pointed={pointed} />}
           {ended && decided && <p class="ended fine">{endWord(details)}</p>}
+          {ended && !scene.run.gone.value && <GoOn run={details} act={goOn} />}
           {why.way_home <= 0 && <p class="ended fine">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
             <p class="ended fine">

@@ -2,7 +2,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { change, getBytes, getJson, Refusal, runUrl, textOf } from "../api";
-import type { Details, Status, Summary } from "../api";
+import type { Details, Resume, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
@@ -118,10 +118,10 @@ export class RunModel {
     return where === null ? [] : [where];
   }
 
-  /** Pause, resume or cancel. */
-  async command(what: "pause" | "resume" | "cancel"): Promise<void> {
+  /** Pause, resume or cancel the run; `body` goes with the request. */
+  async command(what: "pause" | "resume" | "cancel", body?: Resume): Promise<void> {
     try {
-      this.merge(await change<Summary>("POST", runUrl(this.id, `/${what}`)));
+      this.merge(await change<Summary>("POST", runUrl(this.id, `/${what}`), body));
     } catch (cause) {
       complain(cause);
       await this.load();

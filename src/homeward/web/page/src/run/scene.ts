@@ -2,9 +2,9 @@
 // the pointer. Everything is fetched as the cursor moves, and only the latest request counts.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Signal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
 import { Refusal, getJson, runUrl, textOf } from "../api";
-import type { Details, Way, Why } from "../api";
+import type { Details, TimelineEvent, Way, Why } from "../api";
 import { Walk } from "../calloff/ghosts";
 import type { Port } from "../link";
 import { painter } from "../map/painter";
@@ -16,6 +16,7 @@ import { Latest } from "./latest";
 import type { RunModel } from "./model";
 import { DEFAULT_LEVEL, fixedOf, groundOf, howOf, layerOf } from "./show";
 import type { Show } from "./show";
+import { eventsOf } from "./timeline";
 
 export const MAX_CELLS_ALL_LAYERS = 60_000; // up to which all layers are loaded
 const MIN_CELLS_SLOW = 200_000; // from which on a plan is computed only on request
@@ -81,6 +82,7 @@ export class Scene {
     () => this.begun.value && (this.why.value !== null || this.noWhy.value !== "" || this.slow.value),
   );
 
+  readonly events: ReadonlySignal<TimelineEvent[]>;
   private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
   private readonly reasons = new Latest<number>((step) => this.explain(step));
@@ -98,7 +100,10 @@ export class Scene {
     readonly show: Show,
     private readonly place: number, // 0, or 1 for the second of two
   ) {
+    const { events, stop } = eventsOf(run, this.told);
+    this.events = events;
     this.stops = [
+      stop,
       effect(() => {
         const details = this.mapped.value ? run.details.peek() : null;
         const step = this.step.value;
@@ -162,13 +167,6 @@ export class Scene {
     window.clearTimeout(this.settle);
     this.asking?.abort();
     this.drop();
-  }
-
-  /** Return the heights of some cells at this moment, NaN where they are not known. */
-  async heights(cells: number[]): Promise<number[]> {
-    const question = { kind: "read", run: this.run.id, step: this.step.peek(), layer: "height", cells } as const;
-    const answer = await painter().ask(question);
-    return answer.kind === "values" ? answer.values : [];
   }
 
   /** Compute the plan of this step on request. */
@@ -297,13 +295,13 @@ export class Scene {
     }
   }
 
-  private wayFrom(step: number, cell: number): Promise<Way> {
-    return getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+  private wayFrom(step: number, cell: number, more = ""): Promise<Way> {
+    return getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}${more}`));
   }
 
   private async findWay({ step, cell }: { step: number; cell: number }): Promise<void> {
     try {
-      const way = await this.wayFrom(step, cell);
+      const way = await this.wayFrom(step, cell, "&profile=1");
       if (this.selected.peek() === cell) this.way.value = way;
     } catch (cause) {
       this.way.value = null;

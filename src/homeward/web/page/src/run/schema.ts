@@ -25,6 +25,7 @@ interface Limits {
   min?: number;
   max?: number;
   step: number | "any";
+  check: (text: string) => string; // why a text is out of these limits; "" if it is not
 }
 
 const schemas = signal<Record<string, { properties: Record<string, Property> }> | null>(null);
@@ -56,6 +57,11 @@ export function titled(kind: string | null, key: string): { label: string; unit?
   return { label: title, ...(unit === undefined ? {} : { unit }) };
 }
 
+/** Return the default of a setting; undefined before the schemas are loaded. */
+export function defaultOf(kind: string, key: string): unknown {
+  return schemas.value?.[kind]?.properties[key]?.default;
+}
+
 /** Return the limits of a setting for its field; none before the schemas are loaded. */
 export function limits(kind: string, key: string): Limits {
   const found = plain(schemas.value?.[kind]?.properties[key] ?? {});
@@ -65,7 +71,20 @@ export function limits(kind: string, key: string): Limits {
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     step: found.type === "integer" ? 1 : "any",
+    check: (text) => outOfLimits(found, text),
   };
+}
+
+/** Return why a number is not accepted for a setting; "" if it is, or if nothing is given. */
+function outOfLimits(found: Property, text: string): string {
+  if (!text.trim()) return "";
+  const value = Number(text);
+  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below } = found;
+  const low = minimum !== undefined ? `${minimum} or more` : above !== undefined ? `above ${above}` : "";
+  const high = maximum !== undefined ? `at most ${maximum}` : below !== undefined ? `below ${below}` : "";
+  const small = value < (minimum ?? -Infinity) || value <= (above ?? -Infinity);
+  const large = value > (maximum ?? Infinity) || value >= (below ?? Infinity);
+  return small || large ? `Give a number ${[low, high].filter(Boolean).join(" and ")}.` : "";
 }
 
 export interface Other {

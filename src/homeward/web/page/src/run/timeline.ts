@@ -3,7 +3,8 @@
 import { effect, signal } from "@preact/signals";
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import { getJson, runUrl } from "../api";
-import type { Timeline, TimelineEvent } from "../api";
+import type { Details, Timeline, TimelineEvent } from "../api";
+import { figure, hasLevel, isOfRun, levelName } from "../words";
 import type { RunModel } from "./model";
 
 const [MAX_TRIES, RETRY_MS] = [10, 4000]; // where another request interrupted the search for events
@@ -40,6 +41,14 @@ export function marksOf(events: TimelineEvent[], last: number): TimelineEvent[] 
 export function eventWord({ step, code, amount }: TimelineEvent): string {
   const part = amount === null ? "" : ` (${Number(amount.toPrecision(2))})`;
   return `Step ${step}: ${WORDS[code]}${part}.`;
+}
+
+/** Return how much of the risk that δ allows a run has spent, in a sentence; "" without such a budget. */
+export function riskWord(details: Details, events: TimelineEvent[]): string {
+  const { delta } = details;
+  if (!isOfRun(details) || !hasLevel(details) || delta === null || delta >= 1 || !events.length) return "";
+  const spent = events.reduce((sum, { code, amount }) => sum + (code === "spent" ? (amount ?? 0) : 0), 0);
+  return `${spent ? figure(spent, 2) : "Nothing"} of the ${levelName(1 - delta)} that δ = ${levelName(delta)} allows was risked.`;
 }
 
 /** Load the events of a run once its first map and reasons are there, since the same process makes them.

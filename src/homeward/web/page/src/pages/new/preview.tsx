@@ -22,7 +22,7 @@ export function Preview() {
   const ready = settings.source.value !== "upload" || settings.file.value !== null;
   useEffect(() => {
     if (!query || ground.ground.value?.query === query) {
-      note.value = "";
+      note.value = query || !ground.ground.value ? "" : "The picture waits for a value that is missing or not accepted.";
       return undefined;
     }
     const stop = new AbortController();
@@ -124,7 +124,7 @@ export function Preview() {
 /** Return number and size of the run's cells. */
 function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
   const asked = Number(settings.cell.value);
-  const is = `The run has ${rows} × ${columns} cells of ${figure(high)} × ${figure(wide)} m`;
+  const is = `The run has ${columns} columns × ${rows} rows of cells, ${figure(wide)} × ${figure(high)} m each`;
   const near = [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
   return near
     ? `${is}.`

@@ -5,7 +5,7 @@ import type { Signal } from "@preact/signals";
 import type { Upload, UploadedArea } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
-import { othersGiven } from "../../run/schema";
+import { limits as accepted, defaultOf, othersGiven } from "../../run/schema";
 
 export type Kind = "grid" | "rover";
 export type Closed = Upload | UploadedArea;
@@ -13,7 +13,18 @@ export type Source = "mars" | "sample" | "upload";
 
 export const kind = signal<Kind>("grid");
 export const name = signal("");
-export const level = signal(0.95);
+const levelTyped = signal<number | null>(null);
+
+/** The safety level: until it is set, that of the command line. */
+export const level = {
+  get value(): number {
+    return levelTyped.value ?? Number(defaultOf(kind.value, "delta") ?? 0.98);
+  },
+  set value(typed: number) {
+    levelTyped.value = typed;
+  },
+};
+
 export const explorer = signal("safe");
 export const algorithm = signal<"rate" | "paper">("rate");
 export const floor = signal("");
@@ -225,12 +236,14 @@ function vehicle(): Record<string, unknown> {
 /** Other settings that the preview depends on. */
 const SHAPING = ["ground", "wheelbase", "blur", "error", "height_unit"];
 
-/** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing. */
+/** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing or not accepted. */
 export const query = computed(() => {
-  const mars = [landSeed, rows, columns];
-  const needed = isDriven.value ? [cell, climb, descend, roll] : [cell, ...mars];
+  const mars = { terrain_seed: landSeed, rows, columns };
+  const needed = { cell, ...(isDriven.value ? { climb, descend, roll } : mars) };
   if (source.value === "upload" && !file.value) return "";
-  if (needed.some((field) => !field.value.trim())) return "";
+  const wrong = ([key, { value }]: [string, Signal<string>]): boolean =>
+    !value.trim() || accepted("rover", key).check(value) !== "";
+  if (Object.entries(needed).some(wrong)) return "";
   const others = Object.entries(othersGiven("rover")).filter(([key]) => SHAPING.includes(key));
   const set = [...Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }), ...others];
   return new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();

@@ -148,9 +148,10 @@ export function Uploader() {
       )}
       {file.value && (
         <p class="soft" data-upload={file.value.upload}>
-          {file.value.name}: {file.value.shape[0]} × {file.value.shape[1]} pixels of{" "}
-          {file.value.size.map((side) => figure(side, 3)).join(" × ")} m
+          {file.value.name}: {file.value.shape[1]} columns × {file.value.shape[0]} rows of pixels,{" "}
+          {[...file.value.size].reverse().map((side) => figure(side, 3)).join(" × ")} m each
           {file.value.crs ? `, ${file.value.crs.slice(0, 60)}` : ""}.
+          {file.value.bands > 1 && ` Heights: band 1 of ${file.value.bands}.`}
         </p>
       )}
     </div>

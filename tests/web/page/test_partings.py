@@ -1,0 +1,40 @@
+"""Where compared runs part, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from tests.web.page.looking import Looking
+
+NARROW = {"size": 12, "seed": 6, "walls": 0.3}
+NOISY = {"rows": 300, "columns": 300, "sensor_range": 29.0, "sensor_noise": 0.01, "limit": 40}
+RUNS = [
+    ("strict", "grid", {**NARROW, "delta": 0.95}),
+    ("bolder", "grid", {**NARROW, "delta": 0.5}),
+    ("boldest", "grid", {**NARROW, "delta": 0.1}),
+    ("careful", "rover", {**NOISY, "delta": 0.98}),
+    ("careless", "rover", {**NOISY, "delta": 0.5}),
+]
+
+
+def test_a_comparison_tells_where_runs_part_and_why(look: Looking) -> None:
+    look.open("#/compare/strict/bolder/boldest")
+    look.sees(".partings p >> nth=0", "δ = 0.95 and δ = 0.5 took the same moves at every step.")
+    look.sees(".partings p >> nth=0", "What δ = 0.95 refused, δ = 0.5 did not take either.")
+    parting = look.find(".partings p").nth(1)
+    expect(parting).to_contain_text("δ = 0.1 and δ = 0.95: the same moves until step 11.")
+    expect(parting).to_contain_text("There δ = 0.95 ended: Going on would risk more than")
+    parting.get_by_role("button").click()
+    look.sees(".count", "after 11 of")
+
+
+def test_a_move_that_only_one_level_takes_is_named(look: Looking) -> None:
+    look.open("#/compare/careful/careless")
+    parting = look.find(".partings p").first
+    expect(parting).to_contain_text(
+        re.compile(r"the same moves until step \d+\. δ = 0\.5 (heads for row \d+|moves)")
+    )
