@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -340,6 +341,19 @@ def test_the_summary_says_in_how_far_the_bounds_speak_of_the_truth(run: Run) -> 
     assert "worlds drawn from the belief, which this one was not." in summary()
     assert "worlds drawn from the belief, as this one was." in summary(truth="prior")
     assert "from the belief" not in summary(explorer="unsafe").split("## What was explored")[0]
+
+
+def test_on_driven_ground_the_truth_is_a_draw_from_the_belief(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "rover", {"terrain": "sample", "cell": 100.0, "limit": 1})
+    run.resume()
+    assert "from the belief, as this one was." in (tmp_path / "run" / "summary.md").read_text()
+    setup = run.setup(*run.load())
+    belief: Any = setup.belief
+    world: Any = setup.world
+    errors = ((world.truth - belief.height) / np.sqrt(belief.variance))[~belief.blocked]
+    assert abs(errors.mean()) < 4.0 / math.sqrt(errors.size)
+    assert abs(errors.std() - 1.0) < 4.0 / math.sqrt(2.0 * errors.size)
+    assert abs(np.abs(errors).max() - math.sqrt(2.0 * math.log(errors.size))) < 1.5
 
 
 AREA = [[[[500.0, 720.0], [700.0, 720.0], [700.0, 900.0], [500.0, 900.0], [500.0, 720.0]]]]

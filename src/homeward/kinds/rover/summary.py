@@ -320,7 +320,8 @@ def _no_promise(config: RoverConfig) -> str:
         if config.of_the_run()
         else "anything of the whole run, since many plans together may risk more than one."
     )
-    is_drawn = config.truth == "prior" or config.belief == "correlated"
+    # On driven ground the belief has the terrain model as its mean, and its error as its variance.
+    is_drawn = config.truth == "prior" or config.belief == "correlated" or config.is_driven
     this = "as this one was" if is_drawn else "which this one was not"
     return f"{limit} Probabilities are over worlds drawn from the belief, {this}."
 
