@@ -8,6 +8,8 @@ from tests.planning.test_paper import corridor
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import make
 from homeward.models import Moves
 from homeward.planning.gain_search import Scratch, Shares
 from homeward.planning.graph import graph_of
@@ -16,7 +18,7 @@ from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
 from homeward.planning.pursuit import Limit
-from homeward.planning.rate import RateSearch, View
+from homeward.planning.rate import BEAM_PRICE, SWITCH_MARGIN, RateSearch, View
 
 HOME = np.zeros(1, np.int64)
 
@@ -114,3 +116,24 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     after = search.still(now, view._replace(state=3))
     assert after is not None
     assert after.gain == pytest.approx(0.5 * np.log(2.0))
+
+
+def test_no_safe_move_has_a_higher_rate_than_the_rule_allows() -> None:
+    """The rates of other moves count the toll of risk, as the search does."""
+    config = RoverConfig(rows=300, columns=300, sensor_range=29.0, sensor_noise=0.01, delta=0.98)
+    explorer = make(config).explorer()
+    tolls = higher = 0
+    for step in explorer.explore(80):
+        proposal, evidence = step.plan.proposal, step.plan.evidence
+        assert proposal is not None
+        others = [each for each in evidence if each.verdict == "not_chosen"]
+        rate = max(each.exploration for each in others)
+        tolls += any(each.share > MAX_FREE_SHARE for each in others)
+        higher += rate > proposal.rate
+        if not proposal.along:
+            assert rate <= proposal.rate * (1 + SWITCH_MARGIN)
+        elif rate > proposal.rate:  # a path with many looks wins against the best single one
+            price = BEAM_PRICE * rate
+            assert proposal.gain - price * proposal.steps >= rate - price
+    assert tolls > 20
+    assert higher > 5

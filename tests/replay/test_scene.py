@@ -13,7 +13,7 @@ from tests.replay.test_moment import moment_of
 
 from homeward.kinds.rover.scene import scene_of as rover_scene_of
 from homeward.kinds.rover.scene import steepest
-from homeward.kinds.rover.terrain import crossings_of
+from homeward.kinds.rover.terrain import crossings_of, slope_deviation
 from homeward.planning.planner import Planner
 from homeward.replay import Replay
 from homeward.replay.scene import actions_of
@@ -217,6 +217,8 @@ def test_the_slope_of_driven_ground_is_that_of_the_terrain_model(tmp_path: Path)
     replay = Replay(tmp_path / "run")
     maps = replay.layers(4, ["slope", "success"])
     np.testing.assert_array_equal(maps["slope"].ravel(), crossings.slopes())
+    (slope,) = (entry for entry in replay.scene.layers if entry["name"] == "slope")
+    assert slope["deviation"] == pytest.approx(slope_deviation(config))
     way = replay.way(4, replay.at(4).state, with_profile=True)
     profile, path = way["profile"], [replay.at(4).state, *(edge["to"] for edge in way["edges"])]
     steepest = crossings.steepest(path)

@@ -107,7 +107,7 @@ def test_what_one_takes_along_is_sent_as_files(site: Site, runs: Path) -> None:
     assert way.json()["type"] == "FeatureCollection"
     assert site.get(f"{run}/steps/5/way/home.exe").status_code == 404
     page = site.get(f"{API}/runs/grid-safe/play.html", params={"beside": "grid-unsafe"})
-    assert page.headers["Content-Disposition"] == 'attachment; filename="grid-safe.html"'
+    assert page.headers["Content-Disposition"] == 'attachment; filename="grid-safe-compared.html"'
     assert "<title>grid-safe and grid-unsafe" in page.text
     assert site.get(f"{API}/runs/grid-safe/play.html?beside=none").status_code == 404
     found = site.get(f"{API}/runs/grid-safe/certificate").json()
@@ -425,6 +425,10 @@ def test_an_uploaded_raster_is_explored(busy: Site) -> None:
     assert found["files"] == {"terrain": {"name": "my hills.tif", "sha256": digest}}
     record = busy.get("/api/v1/runs/hills/certificate").json()["details"]["record"]
     assert (record["files"], record["crs"]) == (found["files"], found["crs"])
+    assert record["transform"] == found["transform"]
+    assert "terrain_sha256" not in record["config"]  # of the cells, not of the file
+    path = busy.get("/api/v1/runs/hills/files/path.geojson").content
+    assert record["outputs"]["path.geojson"] == hashlib.sha256(path).hexdigest()
     assert str(busy.root) not in json.dumps(found)
     kept = busy.root / ".uploads" / upload.removeprefix("upload:")
     assert kept.exists()
@@ -442,6 +446,9 @@ def test_a_run_that_ended_at_its_limit_goes_on_for_more_steps(busy: Site) -> Non
     told = busy.post("/api/v1/runs/brief/resume", {"steps": 7}).json()
     assert (told["limit"], told["end"]) == (7, None)
     assert busy.wait("brief", "finished")["steps"] == 7
+    assert busy.get("/api/v1/runs/brief").json()["config"]["limit"] == 7
+    busy.post("/api/v1/runs/brief/again", {"deltas": [0.5]})
+    assert busy.wait("brief-delta-0.5", "finished")["steps"] == 7  # a fair comparison
     busy.post("/api/v1/runs/brief/resume", {"steps": 1000})
     assert busy.wait("brief", "finished")["end"] != "steps"
     refused = busy.post("/api/v1/runs/brief/resume", {"steps": 2000})

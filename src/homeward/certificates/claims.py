@@ -38,6 +38,9 @@ class ActionEvidence(NamedTuple):
         Total weight of the policies in the mixture that start with this action.
     verdict : str
         Code in `words.VERDICTS`: why the action was taken or not.
+    share : float
+        Share of the remaining risk that a way home after it would spend, for a level of the whole
+        run; 0 in plans of the paper's algorithm.
     """
 
     action: int
@@ -46,6 +49,7 @@ class ActionEvidence(NamedTuple):
     safety: tuple[float, ...]
     weight: float
     verdict: str
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -252,10 +252,12 @@ def search_outward(
     limit: FloatArray,
     highest: float,
     scratch: Scratch,
+    owed: float = 0.0,
 ) -> tuple[IntArray, float, float, float]:
     """Return the path to the state that maximises gain / steps**power, by a search from `state`.
 
-    The gain of a state is reduced by toll · max(0, largest share on the path − free). A state is
+    The gain of a state is reduced by toll · max(0, largest share on the path − free), in which the
+    current state has the share `owed`. A state is
     not entered if this reduction is at least `highest`, or if its share is above 1. A look takes
     `extra` steps after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are
     upper bounds on gains; they are lowered to the gains with nothing hidden. `highest` is an upper
@@ -264,7 +266,7 @@ def search_outward(
     """
     dest, reach = graph.dest, graph.reach
     steps, worst, looked, before, is_done, _, visited = scratch
-    steps[state], worst[state], heap = 0.0, 0.0, [(0.0, int64(state))]
+    steps[state], worst[state], heap = 0.0, max(0.0, owed - free), [(0.0, int64(state))]
     visited[0], count = state, int64(1)
     best, best_gain, best_steps, rate = int64(-1), 0.0, 1.0, 0.0
     hides, limits = looks.ground.size > 0, len(reach.left)

@@ -136,5 +136,5 @@ def _action_evidence(
             verdict = Verdict.NOT_CHOSEN
         weight = float(a == action)
         numbers = float(leaving[a]), float(rates[a]), safety, weight
-        evidence.append(ActionEvidence(a, *numbers, verdict))
+        evidence.append(ActionEvidence(a, *numbers, verdict, float(share[a])))
     return tuple(evidence)

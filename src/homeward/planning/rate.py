@@ -327,7 +327,10 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return for each action the best rate [A] of a path that starts with it; 0 without one."""
+        """Return for each action the best rate [A] of a state after it, as `best` counts it.
+
+        The toll includes that of the action's destination. The rate is 0 if no gain exceeds it.
+        """
         graph, shares, looks = view.graph, view.shares, view.looks(MAX_FREE_SHARE)
         rates, ends = np.zeros(graph.dest.shape[1]), graph.dest[view.state]
         for a, share in enumerate(shares.at(ends)):
@@ -340,6 +343,7 @@ class RateSearch:
                     left = frozen(reach.left - reach.use[:, view.state, a])
                     reach = reach._replace(left=left)
                 after = graph._replace(reach=reach)
-                _, gain, steps, _ = search_outward(after, shares, MAX_FREE_SHARE, *where)
+                given = after, shares, MAX_FREE_SHARE, *where
+                _, gain, steps, _ = search_outward(*given, float(share))
                 rates[a] = gain / steps
         return rates

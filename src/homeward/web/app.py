@@ -284,7 +284,7 @@ class Server:
         for other in others:
             await run_in_threadpool(self.catalogue.find, other)
         content = await self._ask(request, name, "play", others)
-        return download(content, f"{name}.html")
+        return download(content, f"{name}{'-compared' if others else ''}.html")
 
     async def _again(self, request: Request) -> Response:
         """Create and start runs that have the settings of a run, but other levels."""

@@ -255,7 +255,7 @@ class Catalogue:
         run = Run.open(self.find(name))
         times = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
         return {
-            "config": shown_config(run.config, self.root),
+            "config": shown_config(run.config, self.root, run.manifest.limit),
             "files": files_of(run.config, self.root),
             "plan_ms": times[-1] if times else None,
         }

@@ -146,6 +146,9 @@ class Layer(Answer):
         Field(description="Computing the layer takes about as long as computing this."),
     ]
     categories: list[Category] | None = None
+    deviation: Annotated[
+        float | None, Field(description="Standard deviation of the values' errors, in `unit`.")
+    ] = None
 
 
 class Criterion(Answer):
@@ -249,6 +252,10 @@ class WhyAction(Action):
     look: Annotated[float | None, Field(description="Bonus of the cell that it leads to.")]
     exploration: float | None
     safety: list[float]
+    share: Annotated[
+        float | None,
+        Field(description="Share of the remaining risk that a way home after it would spend."),
+    ]
     way_home: Annotated[
         float | None,
         Field(description="Bound on the way home after it, if no criterion of the run has a home."),

@@ -75,8 +75,8 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     """Return the verdict on the bounds that a run claims, as JSON values.
 
     The entry ``record`` identifies the checked run: its configuration, the files that it was made
-    from, its coordinate system, the digests of its own files, the version of Homeward and the time.
-    The digest of the steps is None if the log grew meanwhile.
+    from, where its map is, the digests of its record and of the files that can be downloaded, the
+    version of Homeward and the time. The digest of the steps is None if the log grew meanwhile.
     """
     from homeward.certificates import certificate
 
@@ -90,9 +90,11 @@ def certificate_of(folder: Path) -> dict[str, Any]:
         refuted, details = recorded.refuted, recorded.facts()
     located = location_of(run)
     details["record"] = {
-        "config": shown_config(run.config, folder.parent),
+        "config": shown_config(run.config, folder.parent, run.manifest.limit),
         "files": sources_of(run, folder.parent),
         "crs": None if located is None else located.crs,
+        "transform": None if located is None else list(located.transform),
+        "outputs": {f["name"]: digest_of(folder / f["name"]) for f in downloads_of(folder)},
         "config_sha256": run.manifest.config_sha256,
         "steps_sha256": steps if steps == digest_of(log) else None,
         "homeward": __version__,

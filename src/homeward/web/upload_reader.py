@@ -198,7 +198,8 @@ def main(arguments: list[str]) -> dict[str, Any]:
 
 def message_of(error: Exception, source: Path, name: str) -> str:
     """Return the first line of an error; the path of the file becomes the client's name for it."""
-    line = str(error).partition("\n")[0].replace(str(source), name)
+    line = str(error).partition("\n")[0].replace(f"{source}: ", f"{name} ")
+    line = line.replace(str(source), name)
     return line.replace(str(source.with_suffix("")), Path(name).stem)
 
 

@@ -58,9 +58,14 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
     raise Refusal.NOT_FOUND(f"{upload} does not exist")
 
 
-def shown_config(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return a configuration for display: paths become the number of an upload, or a file name."""
-    shown = dict(config)
+def shown_config(config: Mapping[str, Any], root: Path, limit: int | None = None) -> dict[str, Any]:
+    """Return a configuration for display, with the step limit `limit` if one is given.
+
+    Paths become the number of an upload, or a file name. Digests are left out.
+    """
+    shown = {key: value for key, value in config.items() if not key.endswith("_sha256")}
+    if limit is not None and "limit" in shown:
+        shown["limit"] = limit
     for key, value in config.items():
         if isinstance(value, str) and os.sep in value:
             path = Path(value)
@@ -142,7 +147,7 @@ class Uploads:
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in suffixes or len(name) > 200 or not name.isprintable():
             raise Refusal.UNSUPPORTED(
-                f"the name of a file must end in one of {', '.join(suffixes)}"
+                f"{name[:80]} can't be used: the name must end in one of {', '.join(suffixes)}"
             )
         if length is not None and length > self.limits.upload:
             raise self._too_large()

@@ -23,6 +23,7 @@ from homeward.kinds.rover.kind import (
     settle,
     start_of,
 )
+from homeward.kinds.rover.terrain import crossings_of, slope_deviation
 from homeward.kinds.rover.world import Rover, true_heights
 from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
@@ -406,3 +407,14 @@ def test_a_cell_below_the_pixel_size_is_refused_with_both_sizes(tmp_path: Path) 
     with pytest.raises(InvalidInputError, match=r"a cell of 20 m is smaller .* 30 x 30 m"):
         Run.create(tmp_path / "default", "rover", {**coarse, "cell": 20.0})
     assert Run.create(tmp_path / "pixels", "rover", coarse).config["cell"] == 30.0
+
+
+def test_a_slope_on_driven_ground_errs_as_its_heights_do() -> None:
+    config = RoverConfig(terrain="sample", cell=100.0, error=0.25, error_length=500.0)
+    crossings = crossings_of(config)
+    assert crossings is not None
+    base = crossings.vehicle.wheelbase
+    variance = 0.25 * np.exp(-0.5 * np.subtract.outer([0.0, base], [0.0, base]) ** 2 / 500.0**2)
+    draws = np.random.default_rng(0).multivariate_normal([0.0, 0.0], variance, 100_000)
+    slopes = np.degrees(np.arctan((draws[:, 1] - draws[:, 0]) / base))
+    assert slope_deviation(config) == pytest.approx(slopes.std(), rel=0.02)

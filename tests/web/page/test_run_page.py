@@ -235,7 +235,9 @@ def test_heights_and_slopes_are_told_apart_from_those_of_the_limits(look: Lookin
     look.sees(".readout dl", "Terrain model")
     assert look.reading("model") != look.reading("height")
     look.sees(".readout", "Ground: as measured, with the simulated error of the terrain model.")
-    look.sees(".readout", "The limits, 20° up, 30° down and 20° to the side, hold on")
+    look.sees(".readout", "The limits, 20° up, 30° down and 20° to the side, hold under the wheels")
+    look.sees(".readout", "known to about ±0.015°")  # pixels of 80 m
+    look.sees(".readout .coordinates", "centre x")
     look.open("#/run/ground?step=8")
     look.painted(8)
     look.point(17, (10, 15))

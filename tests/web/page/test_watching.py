@@ -603,7 +603,7 @@ def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking)
     assert int(draws[0]) < 10
     budget = stories.nth(3)
     budget.locator("input").fill("100")
-    expect(budget).to_contain_text("left after 100: 13.3 of 100")
+    expect(budget).to_contain_text("after 100 of them, 13.3 of 100 come home")
     assert budget.locator(".hundred").first.locator("circle.home").count() < 35
 
 

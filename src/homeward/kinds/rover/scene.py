@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, slope_deviation
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Profile, Scene, layer, mask_layer
 from homeward.runs import Setup
@@ -50,7 +50,10 @@ def scene_of(config: RoverConfig, setup: Setup) -> Scene:
         slopes, title = crossings.slopes(), "Height in the terrain model"
         ground = [
             layer("model", title, "m", "sequential", where_open(lambda b: prior.height)),
-            layer("slope", "Slope of the terrain model", "°", "sequential", lambda m: slopes),
+            layer(
+                *("slope", "Slope of the terrain model", "°", "sequential", lambda m: slopes),
+                deviation=slope_deviation(config),
+            ),
         ]
     truth = layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))
     return Scene(

@@ -163,6 +163,18 @@ def error_length_of(config: RoverConfig) -> float:
     return 10.0 * max(pinned(config).pixel)
 
 
+def slope_deviation(config: RoverConfig) -> float:
+    """Return the standard deviation in degrees of a slope's error on driven ground.
+
+    It is τ of `limits_of`, for the median of the heights' errors.
+    """
+    crossings, variance = pinned(config).crossings, float(np.median(pinned(config).error))
+    assert crossings is not None
+    base = crossings.vehicle.wheelbase
+    similar = math.exp(-0.5 * (base / error_length_of(config)) ** 2)
+    return math.degrees(math.atan(math.sqrt(2.0 * variance * (1.0 - similar)) / base))
+
+
 def limits_of(
     config: RoverConfig, kernel: Matern | None = None
 ) -> tuple[FloatArray, FloatArray] | None:

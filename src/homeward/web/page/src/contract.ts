@@ -179,6 +179,7 @@ export interface Layer {
   scale: "sequential" | "categorical" | "probability";
   costs: "belief" | "plan"; // Computing the layer takes about as long as computing this.
   categories?: Category[] | null;
+  deviation?: number | null; // Standard deviation of the values' errors, in `unit`.
 }
 
 /** A new run to create. */
@@ -419,6 +420,7 @@ export interface WhyAction {
   look: number | null; // Bonus of the cell that it leads to.
   exploration: number | null;
   safety: number[];
+  share: number | null; // Share of the remaining risk that a way home after it would spend.
   way_home: number | null; // Bound on the way home after it, if no criterion of the run has a home.
   weight: number;
   verdict: Verdict;

@@ -147,11 +147,13 @@ export function labelOf(key: string): string {
   return key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
 }
 
-/** Return the kind and the size of a run's world. */
-export function worldOf(run: Summary): string {
+/** Return the kind and the size of a run's world; `brief` leaves out what the numbers count. */
+export function worldOf(run: Summary, brief = false): string {
   const named = run.kind ?? "";
   const kind = { grid: "grid world", rover: "terrain", toytext: "toy text" }[named] ?? named;
-  return run.shape ? `${kind}, ${run.shape[1]}\u00a0columns\u00a0×\u00a0${run.shape[0]}\u00a0rows` : kind;
+  if (!run.shape) return kind;
+  const [rows, columns] = run.shape;
+  return `${kind}, ${columns}\u00a0${brief ? "" : "columns\u00a0"}×\u00a0${rows}${brief ? "" : "\u00a0rows"}`;
 }
 
 const LAYERS: Record<string, string> = {
@@ -222,12 +224,14 @@ export function isDriven({ layers }: Details): boolean {
 /** Return what to know about heights and slopes on driven ground; [] on other ground. */
 export function groundNotes(details: Details): string[] {
   if (!isDriven(details)) return [];
-  const { config, status } = details;
+  const { config, status, layers } = details;
+  const spread = layers.find(({ name }) => name === "slope")?.deviation;
+  const known = spread ? `, known to about ±${figure(spread, 2)}° since neighbouring heights err alike` : "";
   const [up, down, aside] = ["climb", "descend", "roll"].map((key) => figure(config[key] as number));
   const error = status === "waiting" ? "" : ", with the simulated error of the terrain model";
   return [
     `Ground: as measured${error}. Exported paths have the terrain model's heights.`,
-    `Slope: of the terrain model where the vehicle stands. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold on the whole way that is driven.`,
+    `Slope: of the terrain model where the vehicle stands, which may be beside the cell's centre${known}. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold under the wheels on the whole way that is driven; measured heights tell how far the model is off.`,
   ];
 }
 
@@ -287,8 +291,14 @@ export function hundredths(probability: number): number {
   return Math.floor(100 * probability + 1e-9);
 }
 
-/** Return by how much the number that comes home differs from the mean by chance, in a sentence. */
-export function scatter(probability: number, ghosts: number): string {
-  const deviation = Math.round(Math.sqrt(probability * (1 - probability) * ghosts));
-  return deviation ? ` By chance, a draw of ${ghosts} worlds gives about ${deviation} more or fewer.` : "";
+/** Return by how much a number of successes usually differs from its mean: two standard deviations. */
+export function scatter(probability: number, draws: number): number {
+  return Math.round(2 * Math.sqrt(probability * (1 - probability) * draws));
+}
+
+/** Return around which number most draws of a hundred scatter, in a sentence. */
+export function scatterWord(probability: number): string {
+  const within = scatter(probability, 100);
+  const mean = Math.round(100 * probability);
+  return within ? ` Most draws of 100 worlds are within ${within} of ${mean}.` : "";
 }

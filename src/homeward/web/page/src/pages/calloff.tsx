@@ -11,10 +11,10 @@ import type { Plan } from "../calloff/world";
 import { to } from "../link";
 import { Level } from "../parts/level";
 import { dark } from "../parts/theme";
-import { hundredths, scatter } from "../words";
+import { hundredths, scatterWord } from "../words";
 
 const GHOSTS = 100;
-const FIRST = 3; // seed before the first call; the next one gives a draw near the truth
+const FIRST = 10; // seed before the first call; the next one gives a draw near the truth
 const TRUTH = 7; // seed of the real world, in which "step once" walks
 
 class Game {
@@ -27,6 +27,7 @@ class Game {
   readonly walk = new Walk();
   readonly news = signal<number[]>([]);
   readonly said = signal("");
+  private readonly drawn = { draws: 0, home: 0 }; // by this plan so far
   private readonly truth: Uint8Array = this.firmTruth();
   private seed = FIRST;
   private replaced = 0; // impossible worlds in whose place others were drawn
@@ -63,6 +64,7 @@ class Game {
       (pits, i) => before[i] === true && news.every((square) => pits[square] === this.truth[square]),
     );
     const gone = count(before) - count(held);
+    this.drawn.draws = this.drawn.home = 0;
     const size = count(this.solution.value.inside);
     this.world.value = world;
     this.possible.value = held;
@@ -87,16 +89,21 @@ class Game {
     this.walk.clear();
     this.news.value = [];
     this.said.value = "";
+    this.drawn.draws = this.drawn.home = 0;
   }
 
   private tell(plan: Plan): void {
     const home = this.walk.ghosts.value.filter(({ lost }) => lost < 0).length;
     const least = hundredths(plan.promised);
-    const chance = scatter(plan.proven, GHOSTS);
+    this.drawn.draws++;
+    this.drawn.home += home;
+    const { draws } = this.drawn;
+    const mean = (this.drawn.home / draws).toFixed(1);
+    const all = draws > 1 ? ` Mean of ${draws} draws: ${mean}.` : "";
     const others = this.replaced ? ` ${many(this.replaced, "world")} had become impossible and were drawn anew.` : "";
     this.said.value = this.average.value
-      ? `Promised ${least}, this draw ${home}. The plan was made for the average world, and no real world is average.${others}`
-      : `Proven ≥ ${least}, this draw ${home}.${chance}${others}`;
+      ? `Promised ${least}, this draw ${home}.${all} The plan was made for the average world, and no real world is average.${others}`
+      : `Proven ≥ ${least}, this draw ${home}.${all}${scatterWord(plan.proven)}${others}`;
   }
 
   /** Return a real world that the belief holds possible, in which the crater is firm. */
@@ -176,6 +183,8 @@ export function CallOffPage() {
                 ? "inside: way home promised on the average world only"
                 : "inside: way home with probability δ"}
             </span>
+            <span class="swatch"><i class="outside" />darker: no such way home</span>
+            <span class="swatch"><i class="rock" />rock</span>
             <span class="swatch"><i class="mark-heads" />plan</span>
             {plan && plan.back.length > 1 && (
               <span class="swatch"><i class="mark-way" />way home from where it turns</span>
@@ -188,6 +197,20 @@ export function CallOffPage() {
             changed={() => game.clear()}
             disabled={average}
           />
+          <label class="row toggle">
+            <input
+              type="checkbox"
+              checked={average}
+              onChange={(event) => {
+                game.average.value = event.currentTarget.checked;
+                game.clear();
+              }}
+            />
+            <span>
+              Plan on the average world
+              <small class="block">as if no square were a pit, since each is more likely none</small>
+            </span>
+          </label>
           <p class="fine soft plan-said" aria-live="polite">
             {planWord(plan, average)}
           </p>
@@ -201,9 +224,9 @@ export function CallOffPage() {
             <button onClick={() => game.reset()}>Start again</button>
           </div>
           <p class="fine soft">
-            Each of a hundred ghosts walks in a world of its own, drawn from what the rover knows: out
-            along the dots, and home along the dashes. A red square is where ghosts fell, with their
-            number.
+            A hundred ghosts follow the plan to its ring, are called off there, and walk home, each in a
+            world of its own that is drawn from what the rover knows. A red square is where ghosts fell,
+            with their number.
           </p>
           <dl class="counters">
             <div class={average ? "bad" : "good"}>
@@ -219,22 +242,6 @@ export function CallOffPage() {
           <p role="status" class="said">
             {game.said.value}
           </p>
-          <label class="row toggle">
-            <input
-              type="checkbox"
-              checked={average}
-              onChange={(event) => {
-                game.average.value = event.currentTarget.checked;
-                game.clear();
-              }}
-            />
-            <span>
-              Plan on the average world
-              <small class="block">
-                Each square is more likely firm than not, so the average world has no pit.
-              </small>
-            </span>
-          </label>
         </div>
       </div>
       <p class="soft">
@@ -250,6 +257,6 @@ function planWord(plan: Plan | null, average: boolean): string {
   const rate = (plan.gain / steps).toFixed(2);
   const sees = `It would see ${many(plan.gain, "square")} in ${many(steps, "step")} (${rate} per step)`;
   return average
-    ? `${sees}. In the average world it surely comes home; the true probability is ${plan.proven.toFixed(2)}.`
-    : `${sees}, and on average come home in at least ${hundredths(plan.promised)} of 100 worlds.`;
+    ? `${sees}. In the average world it surely comes home; in truth, in about ${Math.round(100 * plan.proven)} of 100 worlds.`
+    : `${sees}, and ${plan.promised >= 1 ? "comes home in every world" : `on average come home in at least ${hundredths(plan.promised)} of 100 worlds`}.`;
 }

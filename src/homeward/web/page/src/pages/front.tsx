@@ -71,11 +71,11 @@ export function FrontPage() {
   return (
     <main class="list" id="main">
       <div class="hero stack">
-        <h1>Same rover, same ground. One of them comes home.</h1>
+        <h1>Same rover, same ground. Only one can still come home.</h1>
         <p>
           Both rovers go where they learn much per step. They can drive down slopes that they can't climb. The
-          left one only goes where it can still return with probability δ; inside the green line
-          that is proven. The right one doesn't ask.
+          left one only goes where it can still return with probability δ or more; inside the green line
+          that is proven. The right one doesn't ask, and crosses the line.
         </p>
         <div class="player-room">
           {demo.value?.length ? (

@@ -317,7 +317,7 @@ function Row(props: { run: Summary; chosen: Signal<string[]>; pair: Summary | nu
       <td>
         <ExplorerTag run={run} />
       </td>
-      <td>{worldOf(run)}</td>
+      <td>{worldOf(run, true)}</td>
       <td class="right num steps">{run.kind !== null && run.steps}</td>
       <td class="right num seen">{share !== null && percent(share)}</td>
       <td>

@@ -1,14 +1,14 @@
 // The paper's three counter-examples: small graphs, and what each definition of safety says of them.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Counterexample } from "../api";
 import { Hundred } from "../calloff/hundred";
 import type { Fate } from "../calloff/hundred";
 import { randoms } from "../calloff/world";
 import { Numbers } from "../parts/numbers";
 import { examples, loadExamples } from "../run/starting";
-import { beside, chance, figure, keeps, scatter } from "../words";
+import { beside, chance, figure, keeps, scatterWord } from "../words";
 
 export function StoriesPage() {
   useEffect(loadExamples, []);
@@ -56,7 +56,7 @@ function Story({ story }: { story: Counterexample }) {
           {story.rows.map((row) => (
             <tr key={row.label}>
               <th scope="row">{row.label}</th>
-              {[row.naive, row.exact, row.bound].map((value, i) => (
+              {[exactOne(row.naive), row.exact, row.bound].map((value, i) => (
                 <td key={i} class={value === null ? "" : keeps(value, story.delta) ? "yes" : "no"}>
                   {value === null
                     ? "–"
@@ -72,15 +72,22 @@ function Story({ story }: { story: Counterexample }) {
   );
 }
 
+/** Return 1 for a probability by the rule that differs from it by rounding alone. */
+function exactOne(value: number | null): number | null {
+  return value !== null && value > 1 - 1e-9 ? 1 : value;
+}
+
 let draws = 0;
 
 /** Send a hundred explorers by each plan, each in a world drawn from the belief. */
 function Walks({ story }: { story: Counterexample }) {
   const walked = useSignal<Fate[][]>([]);
   const rows = story.rows.filter((row) => row.exact !== null);
+  const results = useRef<HTMLDivElement>(null);
   const send = (): void => {
     const random = randoms(++draws);
     walked.value = rows.map((row) => hundred(row.exact ?? 0, random));
+    requestAnimationFrame(() => results.current?.scrollIntoView({ block: "nearest" }));
   };
   return (
     <div class="walks stack">
@@ -88,7 +95,7 @@ function Walks({ story }: { story: Counterexample }) {
         <button onClick={send}>Call it off: send a hundred by each plan</button>
       </p>
       {walked.value.length > 0 && (
-        <div class="walk-list">
+        <div class="walk-list" ref={results}>
           {rows.map((row, i) => (
             <div key={row.label}>
               <h3>{row.label}</h3>
@@ -96,7 +103,7 @@ function Walks({ story }: { story: Counterexample }) {
                 {row.naive !== null && <>the rule promises {whole(row.naive)}, </>}
                 {row.bound !== null && <>proven ≥ {whole(row.bound)}, </>}
                 this draw <b>{walked.value[i]?.filter((fate) => fate === "home").length}</b>.
-                {scatter(row.exact ?? 0, 100)}
+                {scatterWord(row.exact ?? 0)}
               </p>
               <Hundred fates={walked.value[i] ?? []} />
             </div>
@@ -127,8 +134,8 @@ function Budget() {
       <h2>The budget</h2>
       <p>
         Each plan is safe at δ = {LEVEL}, and the explorer makes a plan at every step. If each plan
-        uses up what δ allows, the risks multiply: after n plans only {LEVEL}ⁿ is left. A budget for
-        the whole run spends 1 − δ once, however many steps it takes.
+        uses up what δ allows, the risks multiply: after n plans it comes home with probability {LEVEL}ⁿ.
+        A budget for the whole run risks 1 − δ in all, however many steps it takes.
       </p>
       <label class="row">
         <span>
@@ -146,14 +153,15 @@ function Budget() {
         <div>
           <h3>A level for each plan</h3>
           <p class="fine">
-            promised {whole(LEVEL)} of 100 by each plan, left after {plans.value}: {figure(100 * left, 3)} of 100
+            promised {whole(LEVEL)} of 100 by each plan; after {plans.value} of them, {figure(100 * left, 3)} of 100 come home
+            on average.{scatterWord(left)}
           </p>
           <Hundred fates={hundred(left, random)} />
         </div>
         <div>
           <h3>A budget for the whole run</h3>
           <p class="fine">
-            proven ≥ {whole(LEVEL)} of 100, after any number of plans.{scatter(LEVEL, 100)}
+            proven ≥ {whole(LEVEL)} of 100, after any number of plans.{scatterWord(LEVEL)}
           </p>
           <Hundred fates={hundred(LEVEL, random)} />
         </div>

@@ -65,6 +65,7 @@ function outcome({ path, lost, bound }: Ghosts): string {
   if (!path.length) return "No way home can be proven from here, so there is none to walk.";
   if (path.length === 1) return "This is home.";
   const home = lost.filter((place) => place === null).length;
-  const said = `Proven ≥ ${hundredths(bound)} of 100; of these ${lost.length}, ${home} came home.`;
-  return said + scatter(bound, lost.length);
+  const below = scatter(bound, lost.length);
+  const chance = below ? ` By chance, a draw may have up to about ${below} fewer than proven.` : "";
+  return `Proven ≥ ${hundredths(bound)} of 100; of these ${lost.length}, ${home} came home.${chance}`;
 }

@@ -48,7 +48,7 @@ const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "d
 
 function Settings({ details }: { details: Details }) {
   const set = Object.entries(details.config).filter(
-    ([name, value]) => value !== null && value !== "" && !name.endsWith("_sha256"),
+    ([, value]) => value !== null && value !== "",
   );
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
   set.sort(([a], [b]) => rank(a) - rank(b));
@@ -159,7 +159,7 @@ function OtherLevels({ scene, details }: { scene: Scene; details: Details }) {
   return (
     <section aria-label="Other levels">
       <h3>Same world, other δ</h3>
-      {risk && <p>{risk} A lower level changes only what is refused for its risk.</p>}
+      {risk && <p>{risk} A lower level refuses less, and counts risk for less.</p>}
       <p class="row">
         <label class="row">
           <span>δ =</span>

@@ -10,7 +10,7 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { blockedWord, cellName, endWord, groundNotes, layerName, minus, reading } from "../words";
+import { blockedWord, cellName, endWord, groundNotes, isDriven, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
@@ -323,6 +323,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
       <b>{cellName(cell, columns)}</b>
       {details.transform && (
         <span class="block soft coordinates" title={details.crs ?? ""}>
+          {isDriven(details) && "centre "}
           {coordinates(details, details.transform, cell, columns)}
         </span>
       )}

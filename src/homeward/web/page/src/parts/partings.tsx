@@ -33,9 +33,9 @@ export function Partings({ scenes, cursor }: { scenes: Scene[]; cursor: Cursor }
         const [step, name, reference] = [steps[i] ?? 0, names[i] ?? "", names[0] ?? ""];
         return (
           <p key={scene.run.id + String(i)}>
-            {name} and {reference}: the same moves until{" "}
+            {name} and {reference}: {step ? "the same moves until" : "different moves from"}{" "}
             <button class="link" onClick={() => cursor.jump(step)}>
-              step {step}
+              {step ? `step ${step}` : "the first step on"}
             </button>
             . <Reason one={one} other={scene} step={step} names={[reference, name]} />
           </p>

@@ -64,8 +64,10 @@ function bounds(runs: readonly RunModel[]): Line[] {
         level: true,
         values: () => [level],
       };
-      if (run.details.value && isOfRun(run.details.value))
-        return [{ label: label("whole run"), stroke, values: of("kept") }, required];
+      if (run.details.value && isOfRun(run.details.value)) {
+        const after = (): Float32Array => new Float32Array([1, ...(of("kept")() ?? [])]); // n steps
+        return [{ label: label("whole run"), stroke, values: after }, required];
+      }
       return [
         { label: label("plan"), stroke, dash: "dotted", values: of("bound") },
         { label: label("move made"), stroke, values: of("kept") },

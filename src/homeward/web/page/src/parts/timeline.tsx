@@ -2,11 +2,12 @@
 
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import type { TimelineEvent } from "../api";
 import { SPEEDS } from "../run/cursor";
 import type { Cursor } from "../run/cursor";
 import type { Scene } from "../run/scene";
+import { namesOf } from "../run/model";
 import { eventWord, marksOf, rank } from "../run/timeline";
+import type { Happened } from "../run/timeline";
 import { IconButton } from "./icons";
 
 export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }) {
@@ -14,7 +15,12 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
   const last = cursor.last.value;
   const playing = cursor.playing.value;
   const all = useMemo(
-    () => computed(() => scenes.flatMap(({ events }) => events.value).sort((a, b) => a.step - b.step)),
+    () =>
+      computed(() => {
+        const names = scenes.length > 1 ? namesOf(scenes.map(({ run }) => run)) : [];
+        const told = scenes.flatMap(({ events }, i) => events.value.map((each): Happened => ({ ...each, who: names[i] ?? "" })));
+        return told.sort((a, b) => a.step - b.step);
+      }),
     [scenes],
   );
   const events = all.value;
@@ -93,7 +99,7 @@ export function Timeline({ cursor, scenes }: { cursor: Cursor; scenes: Scene[] }
 }
 
 /** Marks below the slider. */
-function EventMarks({ marks, last, cursor }: { marks: TimelineEvent[]; last: number; cursor: Cursor }) {
+function EventMarks({ marks, last, cursor }: { marks: Happened[]; last: number; cursor: Cursor }) {
   return (
     <div class="event-marks" aria-hidden="true">
       {marks.map((event) => (
@@ -110,8 +116,8 @@ function EventMarks({ marks, last, cursor }: { marks: TimelineEvent[]; last: num
 }
 
 interface Line {
-  events: TimelineEvent[];
-  marks: TimelineEvent[];
+  events: Happened[];
+  marks: Happened[];
   last: number;
   cursor: Cursor;
 }

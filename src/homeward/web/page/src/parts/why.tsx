@@ -111,9 +111,11 @@ const RULES: Record<NonNullable<Proposal["rule"]>, string> = {
   tour: "It does not take the best look per step, but the first stop of a short tour of all that is near",
   near: "It prefers near looks to better ones farther away",
   path: "It compares whole paths by their gain minus 70 % of the best rate for each step, so a longer path with more to see can win",
-  place: "It keeps its target until the rate of another is 10 % higher, and avoids risk",
+  place: "It keeps its target until the rate of another is 10 % higher",
   home: "It is on its way home",
 };
+
+const MAX_FREE_SHARE = 1e-3; // of the risk that is left; the planner prices what is above it
 
 /** Return why a move was chosen though a safe one has a higher rate; "" if there is none. */
 export function preference({ proposal, actions, action }: Why): string {
@@ -185,7 +187,17 @@ function isRefused(why: Why, action: WhyAction): boolean {
 /** Return why an action was chosen or not. */
 function verdictOf(why: Why, action: WhyAction): string {
   if (!why.proposal || action.verdict !== "not_chosen") return action.words;
-  return `safe, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
+  const rate = `at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
+  if (!isPriced(why, action)) return `safe, ${rate}`;
+  const share = `${figure(100 * (action.share ?? 0), 2)} % of the risk that is left`;
+  return action.exploration
+    ? `safe; its way home would spend ${share}. With the price of that, ${rate}`
+    : `safe, but its way home would spend ${share}. The price, this share of all that is left to learn, is more than a look gains`;
+}
+
+/** Return whether the planner subtracts a price of risk from the gain of an action. */
+function isPriced(why: Why, { share, verdict }: WhyAction): boolean {
+  return why.proposal !== null && verdict === "not_chosen" && (share ?? 0) > MAX_FREE_SHARE;
 }
 
 /** Return the unit of a rate. */
@@ -259,7 +271,7 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
         <span>
           In each direction: the probability that the move succeeds; <b>e</b>,{" "}
           {why.proposal
-            ? `at best, ${rateUnit(why.proposal)}: of a single look, and of the chosen move's plan`
+            ? `at best, ${rateUnit(why.proposal)}${why.actions.some((each) => isPriced(why, each)) ? " after the price of risk" : ""}: of a single look, and of the chosen move's plan`
             : "its exploration value"}
           {why.proposal || wholeOf(why) === null ? "" : " relative to the plan"}
           {why.criteria.length > 0 && (

@@ -13,6 +13,7 @@ import { Stage } from "./stage";
 
 const REST_MS = 700; // at the first moment, before it plays
 const PLAY_SECONDS = 40; // that the longest run takes
+const LOST = "It went down where it can't climb out, and can never come back.";
 const [SLOWEST, FASTEST] = [4, 60]; // steps a second
 
 class Clock {
@@ -194,13 +195,13 @@ function Screen({ playback, step }: { playback: Playback; step: Signal<number> }
           <dd>{percent(playback.share(now))}</dd>
         </div>
         <div class={lost || way < stored.level - 1e-9 ? "bad" : "good"}>
-          <dt>way home</dt>
+          <dt title="from where it is now">way home</dt>
           <dd>{lost ? "none" : way >= 1 ? percent(1) : `≥ ${percent(way, true)}`}</dd>
         </div>
-        {(lost || ended) && (
-          <div class="outcome">
+        {(lost || ended || stored.trapped !== null) && (
+          <div class={lost || ended ? "outcome" : "outcome yet"}>
             <dt>outcome</dt>
-            <dd>{lost ? "It can never come back." : (stored.why ?? "It ended here.")}</dd>
+            <dd>{lost ? LOST : (stored.why ?? "It ended here.")}</dd>
           </div>
         )}
       </dl>

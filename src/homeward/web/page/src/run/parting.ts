@@ -27,7 +27,9 @@ export function partingWord(one: Decided, other: Decided, columns: number): stri
     );
     if (refused) return `${bold.name} moves ${refused.name}, which ${careful.name} refuses: ${lackOf(refused, careful)}.`;
   }
-  return `${headsFor(other, columns)}, ${headsFor(one, columns)}.`;
+  const priced = [one, other].some(({ why }) => why.actions.some(({ share }) => (share ?? 0) > 0));
+  const price = priced ? " What a way home would spend of the risk that is left has a price, and the lower δ, the lower it is." : "";
+  return `${headsFor(other, columns)}, ${headsFor(one, columns)}.${price}`;
 }
 
 /** Return by how much a refused move misses the level. */
@@ -39,11 +41,16 @@ function lackOf({ safety }: WhyAction, { level, why }: Decided): string {
   return `a way home with probability ${chance(found)} after it${below}`;
 }
 
+/** Return the name of the chosen move. */
+function moveOf(why: Why): string {
+  return why.actions.find(({ action }) => action === why.action)?.name ?? "";
+}
+
 /** Return what a run heads for, what it expects of it and what it may risk for it. */
-function headsFor({ name, level, why }: Decided, columns: number): string {
+function headsFor({ name, why }: Decided, columns: number): string {
   const { proposal } = why;
-  if (!proposal) return `${name} ${why.action === null ? "ends" : `moves ${why.actions.find(({ action }) => action === why.action)?.name ?? ""}`}`;
-  const risk = level === null || !proposal.share ? "" : `, for a risk of ${chance(proposal.share * (1 - level))}`;
+  if (!proposal) return `${name} ${why.action === null ? "ends" : `moves ${moveOf(why)}`}`;
+  const spends = proposal.share ? `, ${figure(100 * proposal.share, 2)} % of the risk it has left` : "";
   const place = cellName(proposal.path[proposal.path.length - 1] ?? why.state, columns);
-  return `${name} heads for ${place} (${figure(proposal.rate, 3)} ${proposal.unit ?? "bonus"} per step${risk})`;
+  return `${name} moves ${moveOf(why)} towards ${place} (${figure(proposal.rate, 3)} ${proposal.unit ?? "bonus"} per step${spends})`;
 }

@@ -18,6 +18,9 @@ const WORDS: Record<TimelineEvent["code"], string> = {
   ended: "ended",
 };
 
+/** An event, and whose it is where several runs are compared. */
+export type Happened = TimelineEvent & { who?: string };
+
 const MAX_MARKS = 300; // along the slider
 const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
 
@@ -27,8 +30,8 @@ export function rank({ code }: TimelineEvent): number {
 }
 
 /** Return the events that are marked along a slider, by step: of those that would lie on each other the most important one. */
-export function marksOf(events: TimelineEvent[], last: number): TimelineEvent[] {
-  const places = new Map<number, TimelineEvent>();
+export function marksOf(events: Happened[], last: number): Happened[] {
+  const places = new Map<number, Happened>();
   for (const event of events) {
     const place = Math.floor((MAX_MARKS * event.step) / (last + 1));
     const other = places.get(place);
@@ -38,9 +41,9 @@ export function marksOf(events: TimelineEvent[], last: number): TimelineEvent[] 
 }
 
 /** Return an event as a sentence. */
-export function eventWord({ step, code, amount }: TimelineEvent): string {
+export function eventWord({ step, code, amount, who }: Happened): string {
   const part = amount === null ? "" : ` (${Number(amount.toPrecision(2))})`;
-  return `Step ${step}: ${WORDS[code]}${part}.`;
+  return `${who ? `${who}, step` : "Step"} ${step}: ${WORDS[code]}${part}.`;
 }
 
 /** Return how much of the risk that δ allows a run has spent, in a sentence; "" without such a budget. */

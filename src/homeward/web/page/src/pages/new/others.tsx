@@ -8,23 +8,27 @@ import type { Kind } from "./settings";
 export function OtherSettings({ kind }: { kind: Kind }) {
   return (
     <>
-      {others(kind).map((other) =>
+      {others(kind).filter(({ key }) => key !== "wheelbase").map((other) =>
         optionsOf(other).length ? (
           <Options key={other.key} kind={kind} other={other} />
         ) : (
-          <Field
-            key={other.key}
-            {...titled(kind, other.key)}
-            value={other.value}
-            {...(other.property.type === "string"
-              ? { type: "text" as const }
-              : limits(kind, other.key))}
-            hint={hintOf(other)}
-          />
+          <OtherField key={other.key} kind={kind} other={other} hint={hintOf(other)} />
         ),
       )}
     </>
   );
+}
+
+function OtherField({ kind, other, hint }: { kind: Kind; other: Other; hint: string }) {
+  const { type } = other.property;
+  const kept = type === "string" ? { type: "text" as const } : limits(kind, other.key);
+  return <Field {...titled(kind, other.key)} value={other.value} {...kept} hint={hint} />;
+}
+
+/** The field of the wheelbase, which belongs to the vehicle; nothing before the settings are known. */
+export function Wheelbase() {
+  const other = others("rover").find(({ key }) => key === "wheelbase");
+  return other ? <OtherField kind="rover" other={other} hint="2 m, or a pixel if that is larger" /> : null;
 }
 
 function Options({ kind, other }: { kind: Kind; other: Other }) {

@@ -126,9 +126,14 @@ function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
   const asked = Number(settings.cell.value);
   const is = `The run has ${columns} columns × ${rows} rows of cells, ${figure(wide)} × ${figure(high)} m each`;
   const near = [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
+  const file = settings.source.value === "upload" && !settings.part.value.trim() ? settings.file.value : null;
+  const [tall, broad] = file?.shape ?? [0, 0];
+  const [down, across] = file?.size ?? [1, 1];
+  const left = [tall - rows * Math.round(high / down), broad - columns * Math.round(wide / across)];
+  const edge = left.some((pixels) => pixels > 0) ? " What fills no cell at the south and east edge is left out." : "";
   return near
-    ? `${is}.`
-    : `${is}, not ${figure(asked)} m: a cell is a whole number of pixels.`;
+    ? `${is}.${edge}`
+    : `${is}, not ${figure(asked)} m: a cell is a whole number of pixels.${edge}`;
 }
 
 /** Explain the dark cells; "" if there are none. */

@@ -3,6 +3,7 @@
 import { Choice, Field } from "../../parts/fields";
 import { ClosedFile } from "./closed";
 import { forget, leave } from "./ground";
+import { Wheelbase } from "./others";
 import { Preview } from "./preview";
 import { complaint, targets } from "./reading";
 import { limits } from "../../run/schema";
@@ -79,6 +80,7 @@ export function TerrainFields() {
         {settings.isDriven.value && (
           <Field label="Maximum side slope" unit="°" value={roll} {...needed("roll")} />
         )}
+        {settings.isDriven.value && <Wheelbase />}
         <Field label="Sensor range" unit="m" value={range} {...limits("rover", "sensor_range")} {...reach} />
       </div>
       {!settings.isPaper.value && (
