@@ -37,7 +37,7 @@ def test_a_move_that_only_one_level_takes_is_named(look: Looking) -> None:
     parting = look.find(".partings p").first
     expect(parting).to_contain_text(
         re.compile(
-            r"δ = 0\.5 moves SW towards row \d+, column \d+ \([\d.]+ nats per step, [\d.]+ % of the "
-            r"risk it has left\), δ = 0\.98 moves S towards row \d+"
+            r"δ = 0\.5 moves SW towards row \d+, column \d+ \([\d.]+ nats per step, [\d.]+ % of "
+            r"the risk it has left\), δ = 0\.98 moves S towards row \d+"
         )
     )
