@@ -208,7 +208,7 @@ export function CallOffPage() {
             />
             <span>
               Plan on the average world
-              <small class="block">as if no square were a pit, since each is more likely none</small>
+              <small class="block">as if no square were a pit: each is more likely none</small>
             </span>
           </label>
           <p class="fine soft plan-said" aria-live="polite">
@@ -224,9 +224,8 @@ export function CallOffPage() {
             <button onClick={() => game.reset()}>Start again</button>
           </div>
           <p class="fine soft">
-            A hundred ghosts follow the plan to its ring, are called off there, and walk home, each in a
-            world of its own that is drawn from what the rover knows. A red square is where ghosts fell,
-            with their number.
+            A hundred ghosts walk the plan to its ring, are called off, and walk home, each in a world drawn
+            from what the rover knows. Red: where ghosts fell, and how many.
           </p>
           <dl class="counters">
             <div class={average ? "bad" : "good"}>

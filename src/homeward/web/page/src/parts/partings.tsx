@@ -41,6 +41,11 @@ export function Partings({ scenes, cursor }: { scenes: Scene[]; cursor: Cursor }
           </p>
         );
       })}
+      {equal.length < runs.length && runs.every((run) => run.details.value && hasLevel(run.details.value)) && (
+        <p class="soft">
+          The risk that a way home would add has a price, and the lower δ is, the lower is the price.
+        </p>
+      )}
     </div>
   );
 }

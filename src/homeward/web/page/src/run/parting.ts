@@ -27,9 +27,7 @@ export function partingWord(one: Decided, other: Decided, columns: number): stri
     );
     if (refused) return `${bold.name} moves ${refused.name}, which ${careful.name} refuses: ${lackOf(refused, careful)}.`;
   }
-  const priced = [one, other].some(({ why }) => why.actions.some(({ share }) => (share ?? 0) > 0));
-  const price = priced ? " What a way home would spend of the risk that is left has a price, and the lower δ, the lower it is." : "";
-  return `${headsFor(other, columns)}, ${headsFor(one, columns)}.${price}`;
+  return `${headsFor(other, columns)}, ${headsFor(one, columns)}.`;
 }
 
 /** Return by how much a refused move misses the level. */
