@@ -17,7 +17,7 @@ export function StoriesPage() {
       <h1>Three counter-examples</h1>
       <p class="lead">
         Each begins with a rule of safety that sounds right, and shows why it is not. Circles are
-        places, arrows are moves, and the explorer may be called home after any move. The numbers
+        places, arrows are moves, and the explorer may be called home before any move. The numbers
         are probabilities of getting home: by that rule, in truth, and as the planner proves it,
         which is never above the truth.
       </p>

@@ -65,7 +65,12 @@ function bounds(runs: readonly RunModel[]): Line[] {
         values: () => [level],
       };
       if (run.details.value && isOfRun(run.details.value)) {
-        const after = (): Float32Array => new Float32Array([1, ...(of("kept")() ?? [])]); // n steps
+        const after = (): Float32Array | null => {
+          const kept = of("kept")();
+          const values = kept && new Float32Array(kept.length + 1).fill(1); // nothing is spent at first
+          values?.set(kept ?? [], 1);
+          return values;
+        };
         return [{ label: label("whole run"), stroke, values: after }, required];
       }
       return [
