@@ -569,3 +569,21 @@ def test_a_run_that_ended_at_its_limit_is_extended_and_goes_the_same_way(
         run.extend(20)
     assert run.resume() is End.STEPS
     assert log_of(run) == log_of(whole)
+
+
+def test_a_run_that_can_not_be_resumed_is_not_extended(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run", limit=4)
+    run.resume()
+    path, log = run.directory / "manifest.json", run.directory / "steps.jsonl"
+    finished, lines = path.read_text(), log.read_text()
+    old = json.loads(finished)
+    old["sessions"][-1]["versions"]["numpy"] = "1.0.0"
+    for manifest, steps, said in (
+        (json.dumps(old), lines, "was made with other versions"),
+        (finished, "".join(lines.splitlines(keepends=True)[:2]), "the log has 2 steps"),
+    ):
+        path.write_text(manifest)
+        log.write_text(steps)
+        with pytest.raises(InvalidFileError, match=said):
+            run.extend(9)
+        assert path.read_text() == manifest

@@ -59,3 +59,13 @@ def test_a_certificate_names_the_terrain_of_a_run_that_no_page_started(tmp_path:
     assert record["files"] == {"terrain": {"name": "hills.tif", "sha256": digest}}
     assert record["crs"] == "WGS 84 / UTM zone 33N"
     assert str(tmp_path) not in json.dumps(record)
+
+
+def test_outputs_of_an_earlier_end_are_not_certified(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "grid", {"size": 6, "seed": 3, "limit": 3})
+    run.resume()
+    assert "summary.json" in downloads.certificate_of(run.directory)["details"]["record"]["outputs"]
+    run.extend(5)
+    next(steps := run.steps())
+    steps.close()
+    assert downloads.certificate_of(run.directory)["details"]["record"]["outputs"] == {}

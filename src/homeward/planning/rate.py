@@ -327,7 +327,7 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return for each action the best rate [A] of a state after it, as `best` counts it.
+        """Return for each action the best rate [A] of gain minus toll of a single state after it.
 
         The toll includes that of the action's destination. The rate is 0 if no gain exceeds it.
         """
@@ -337,7 +337,7 @@ class RateSearch:
             p, there = graph.success[view.state, a], int(ends[a])
             if p >= MIN_SUCCESS and there != view.state and share <= 1.0:
                 bounds, extra = np.full(len(looks.amount), np.inf), looks.extra_steps + 1.0 / p
-                where = looks.total, there, looks, extra, 1.0, bounds, looks.highest, self.scratch
+                where = view.total, there, looks, extra, 1.0, bounds, view.highest, self.scratch
                 reach = graph.reach
                 if len(reach.left):
                     left = frozen(reach.left - reach.use[:, view.state, a])

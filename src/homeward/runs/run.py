@@ -261,7 +261,10 @@ class Run:
         return end
 
     def extend(self, limit: int) -> None:
-        """Raise the step limit of a run that ended at its limit, so that it can be resumed."""
+        """Raise the step limit of a run that ended at its limit, so that it can be resumed.
+
+        Raise, and change nothing, if this version could not resume it.
+        """
         with locked(self.directory / LOCK, str(self.directory)):
             before = self.manifest
             if before.status is not RunStatus.FINISHED or before.end is not End.STEPS:
@@ -270,6 +273,9 @@ class Run:
                 raise InvalidInputError(
                     f"the limit is {limit}, but the run has taken {before.steps} steps"
                 )
+            self.load()
+            self._check_versions(before)
+            self._check_length(before, sum(1 for _ in read_log(self.directory / STEPS)))
             update = {"status": RunStatus.INTERRUPTED, "end": None, "limit": limit}
             changed = before.model_copy(update=update | {"updated": now()})
             changed.write(self.directory / MANIFEST)
@@ -295,24 +301,15 @@ class Run:
             )
         sweep(self.directory)
         before, (kind, config), versions = self.manifest, self.load(), versions_here()
-        if before.sessions and not other_versions:
-            differ = changes(before.sessions[-1].versions, versions)
-            if differ:
-                raise InvalidFileError(
-                    f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
-                    "its path might differ; to continue anyway, allow other versions "
-                    "(--other-versions)"
-                )
+        if not other_versions:
+            self._check_versions(before)
         taken, end, warm_step = 0, 0, 0  # steps, their bytes, and the last step with a warm start
         for record, place in read_log(self.directory / STEPS):
             taken, end = record.step, place
             warm_step = warm_step if record.seeds is None else taken
         finished = before.status is RunStatus.FINISHED
         if finished and taken > before.steps:
-            raise InvalidFileError(
-                f"{self.directory}: the log has {taken} steps, but the run ended after "
-                f"{before.steps}"
-            )
+            self._check_length(before, taken)
         if limit is not None and limit < taken:
             raise InvalidInputError(f"the limit is {limit}, but the run has taken {taken} steps")
         more = limit is not None and limit > taken and before.end is End.STEPS
@@ -384,6 +381,26 @@ class Run:
                 manifest(status, error=error).write(path)
             raise
 
+    def _check_versions(self, manifest: Manifest) -> None:
+        """Raise if other versions of packages made the last steps, so that new ones may differ."""
+        differ = (
+            changes(manifest.sessions[-1].versions, versions_here()) if manifest.sessions else ()
+        )
+        if differ:
+            raise InvalidFileError(
+                f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
+                "its path might differ; to continue anyway, allow other versions "
+                "(--other-versions)"
+            )
+
+    def _check_length(self, manifest: Manifest, taken: int) -> None:
+        """Raise if the log of a finished run has another number of steps than its manifest."""
+        if taken != manifest.steps:
+            raise InvalidFileError(
+                f"{self.directory}: the log has {taken} steps, but the run ended after "
+                f"{manifest.steps}"
+            )
+
     def _written(self) -> dict[str, Any]:
         """Return the content of ``config.json``; raise if it changed since the run was created."""
         path = self.directory / CONFIG
@@ -445,5 +462,5 @@ def _is_interrupt(error: BaseException) -> bool:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 digest of a file."""
-    with refusing(path, "can't be read"):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+    with refusing(path, "can't be read"), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -202,7 +202,8 @@ class Crossings:
 
         Between cells that are not neighbours the path is straight.
         """
-        stands = np.stack(np.divmod(self.anchor[states], self.heights.shape[1]), axis=1)
+        anchors = self.anchor[np.asarray(states)]
+        stands = np.stack(np.divmod(anchors, self.heights.shape[1]), axis=1)
         ways = [stands[:1]]
         for end, move in zip(stands[1:], pairwise(states), strict=True):
             if move[0] != move[1]:

@@ -16,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
-from homeward.errors import InvalidInputError
-from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
@@ -46,7 +45,7 @@ from homeward.web.limits import DEFAULTS, ServerSettings
 from homeward.web.listing import Selection
 from homeward.web.openapi import API, OPERATIONS, document
 from homeward.web.pool import Pool
-from homeward.web.refusals import Refusal, RefusalError, client_text
+from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import NO_MAP, refusal_of
 from homeward.web.streams import Streams, watched
 from homeward.web.transport import (
@@ -423,19 +422,11 @@ class Server:
         if verb == "resume":
             given = await read_object(request) if request.headers.get("content-type") else {}
             steps = checked(Resume, given, "the request").steps
-            if steps is not None:
-                await run_in_threadpool(self._extend, name, steps)
-            await self.jobs.start(name)
+            more = None if steps is None else partial(self._ask, request, name, "extend", steps)
+            await self.jobs.start(name, extend=more)
         else:
             await self.jobs.stop(name, "cancelled" if verb == "cancel" else "paused")
         return json_response(await run_in_threadpool(self.streams.summary, name))
-
-    def _extend(self, name: str, steps: int) -> None:
-        """Raise the step limit of a run that ended at it."""
-        try:
-            Run.open(self.catalogue.find(name)).extend(steps)
-        except InvalidInputError as cause:
-            raise Refusal.CONFLICT(client_text(cause, self.catalogue.root)) from cause
 
     async def _delete(self, request: Request) -> Response:
         """Delete a run that is not running."""

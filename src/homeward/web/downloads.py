@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from homeward import __version__
-from homeward.runs import Run
+from homeward.runs import Run, RunStatus
 from homeward.runs.kind import Location, find_kind
 from homeward.runs.manifest import now
 from homeward.runs.run import STEPS, digest_of
@@ -88,13 +88,17 @@ def certificate_of(folder: Path) -> dict[str, Any]:
         refuted, details = found.refuted, found.as_dict()
     else:
         refuted, details = recorded.refuted, recorded.facts()
-    located = location_of(run)
+    located, manifest = location_of(run), run.manifest
+    config = shown_config(run.config, folder.parent, manifest.limit)
+    is_done = manifest.status is RunStatus.FINISHED  # else the outputs are those of an earlier end
+    outputs = downloads_of(folder) if is_done else []
     details["record"] = {
-        "config": shown_config(run.config, folder.parent, run.manifest.limit),
+        # The digest of the cells would be taken for that of the terrain's file.
+        "config": {key: value for key, value in config.items() if not key.endswith("_sha256")},
         "files": sources_of(run, folder.parent),
         "crs": None if located is None else located.crs,
         "transform": None if located is None else list(located.transform),
-        "outputs": {f["name"]: digest_of(folder / f["name"]) for f in downloads_of(folder)},
+        "outputs": {each["name"]: digest_of(folder / each["name"]) for each in outputs},
         "config_sha256": run.manifest.config_sha256,
         "steps_sha256": steps if steps == digest_of(log) else None,
         "homeward": __version__,

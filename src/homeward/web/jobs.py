@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -132,18 +133,23 @@ class Jobs:
                 f"together; {taken:,} are taken, and {size:,} more do not fit: try again later"
             )
 
-    async def start(self, *names: str) -> None:
-        """Add runs to the queue; a run that is being stopped continues after it has stopped."""
+    async def start(self, *names: str, extend: Callable[[], Awaitable[Any]] | None = None) -> None:
+        """Add runs to the queue; a run that is being stopped continues after it has stopped.
+
+        `extend` raises the step limit of a finished run, once nothing else prevents its start.
+        """
         async with self._changing:
             for name in names:
-                await self._check_start(name)
+                await self._check_start(name, extends=extend is not None)
             await self.check_room(len(names), 0)
+            if extend is not None:
+                await extend()
             others = {name: entry for name, entry in self.entries.items() if name not in names}
             await self._change({**others, **dict.fromkeys(names, ("queued", None))})
         await self._start_next()
 
-    async def _check_start(self, name: str) -> None:
-        """Raise if a run can't be added to the queue."""
+    async def _check_start(self, name: str, extends: bool) -> None:
+        """Raise if a run can't be added to the queue; `extends` if a finished run is extended."""
         status = await run_in_threadpool(self.status, name)  # reads the log
         entry = self._state(name)
         stopping = name in self.tasks and entry in ("paused", "cancelled")
@@ -151,7 +157,7 @@ class Jobs:
             raise Refusal.CONFLICT(f"{name} is already {status}")
         if status == "waiting":
             raise Refusal.CONFLICT(f"{name} is a mission, which its reports continue")
-        if status in ("finished", "damaged"):
+        if status == "damaged" or (status == "finished" and not extends):
             raise Refusal.CONFLICT(f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
             raise Refusal.CONFLICT(

@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
+from homeward.errors import (
+    HomewardError,
+    InvalidFileError,
+    InvalidInputError,
+    MissingExtraError,
+)
 from homeward.missions import Mission, ReportError
 from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
 from homeward.replay.events import events_of, refused_actions, trapped_at
@@ -237,6 +242,15 @@ class ViewingService:
     def do_certificate(self, run: str) -> dict[str, Any]:
         """Return the verdict on the bounds that a run claims."""
         return certificate_of(self.root / run)
+
+    def do_extend(self, run: str, limit: int) -> None:
+        """Raise the step limit of a run that ended at it, if the run can be resumed."""
+        replay = self.replay(run)
+        replay.setup  # noqa: B018  (raises if the terrain has changed)
+        try:
+            replay.run.extend(limit)
+        except InvalidInputError as cause:
+            raise Refusal.CONFLICT(client_text(cause, self.root)) from cause
 
     def do_way_file(self, run: str, step: int, suffix: str) -> bytes:
         """Return the way home after a step as the content of a file."""

@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from starlette.concurrency import run_in_threadpool
 
@@ -61,9 +61,9 @@ def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
 def shown_config(config: Mapping[str, Any], root: Path, limit: int | None = None) -> dict[str, Any]:
     """Return a configuration for display, with the step limit `limit` if one is given.
 
-    Paths become the number of an upload, or a file name. Digests are left out.
+    Paths become the number of an upload, or a file name.
     """
-    shown = {key: value for key, value in config.items() if not key.endswith("_sha256")}
+    shown = dict(config)
     if limit is not None and "limit" in shown:
         shown["limit"] = limit
     for key, value in config.items():
@@ -97,6 +97,12 @@ def stored_name(name: str, suffix: str) -> str:
 def used_by(config: Path) -> set[str]:
     """Return the numbers of the uploads in a configuration file, which may be damaged."""
     return {number.decode() for number in REFERENCE.findall(config.read_bytes())}
+
+
+def _append(file: BinaryIO, digest: hashlib._Hash, chunk: bytes) -> None:
+    """Write a part of a body to a file, and add it to the digest."""
+    file.write(chunk)
+    digest.update(chunk)
 
 
 class Uploads:
@@ -145,9 +151,11 @@ class Uploads:
     ) -> dict[str, Any]:
         """Store an upload; return the description of its raster or area as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
-        if suffix not in suffixes or len(name) > 200 or not name.isprintable():
+        if len(name) > 200 or not name.isprintable():
+            raise Refusal.UNSUPPORTED("the name of the file is too long, or has control characters")
+        if suffix not in suffixes:
             raise Refusal.UNSUPPORTED(
-                f"{name[:80]} can't be used: the name must end in one of {', '.join(suffixes)}"
+                f"{name} can't be used: the name must end in one of {', '.join(suffixes)}"
             )
         if length is not None and length > self.limits.upload:
             raise self._too_large()
@@ -215,8 +223,7 @@ class Uploads:
                 if time.monotonic() > until:
                     sentence = f"the upload took longer than {limits.longest:g} s"
                     raise Refusal.INVALID(f"{sentence}; nothing was kept")
-                digest.update(chunk)
-                await run_in_threadpool(file.write, chunk)
+                await run_in_threadpool(_append, file, digest, chunk)
         if not size:
             raise Refusal.UNUSABLE("the upload is empty")
         return digest.hexdigest()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.covariance import Matern
 from homeward.beliefs.heights import TerrainBelief
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
 from homeward.kinds.rover.config import RoverConfig
@@ -418,3 +420,8 @@ def test_a_slope_on_driven_ground_errs_as_its_heights_do() -> None:
     draws = np.random.default_rng(0).multivariate_normal([0.0, 0.0], variance, 100_000)
     slopes = np.degrees(np.arctan((draws[:, 1] - draws[:, 0]) / base))
     assert slope_deviation(config) == pytest.approx(slopes.std(), rel=0.02)
+    kernel = Matern(0.25, 200.0)
+    rise = math.sqrt(2.0 * (kernel.variance - float(kernel.covariance(base))))
+    expected = math.degrees(math.atan(rise / base))
+    assert slope_deviation(config, kernel) == pytest.approx(expected)
+    assert expected != pytest.approx(slopes.std(), rel=0.1)

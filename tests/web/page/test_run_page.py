@@ -444,8 +444,12 @@ def test_a_run_that_ended_at_its_limit_goes_on(look: Looking, site: Site) -> Non
     assert Run.open(site.root / "wide").manifest.limit == 5
 
 
-def test_other_levels_come_with_what_this_one_risked(look: Looking) -> None:
+def test_other_levels_come_with_what_this_one_risked(look: Looking, site: Site) -> None:
     look.open("#/run/meadow-safe?step=3")
     look.explained(3)
     look.find(".drawer summary").click()
-    look.sees(".drawer", "of the 0.1 that δ = 0.9 allows was risked.")
+    records = Run.open(site.root / "meadow-safe").records()
+    spent = 1.0 - min(record.kept_bounds[0] for record in records)
+    risked = f"{spent:.2g}" if spent > 1e-6 else "less than 1\u00a0×\u00a010⁻⁶"
+    said = f"Of the risk of 0.1 that δ = 0.9 allows, {risked} was spent."
+    look.sees(".drawer", said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.correlated import kernel_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, slope_deviation
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Profile, Scene, layer, mask_layer
 from homeward.runs import Setup
 from homeward.terrain.crossings import Crossings
+
+MAX_CACHED_MOVES = 20_000  # whose pixels and slopes are kept
 
 
 def scene_of(config: RoverConfig, setup: Setup) -> Scene:
@@ -48,11 +52,12 @@ def scene_of(config: RoverConfig, setup: Setup) -> Scene:
         ]
     else:
         slopes, title = crossings.slopes(), "Height in the terrain model"
+        kernel = kernel_of(config) if config.belief == "correlated" else None
         ground = [
             layer("model", title, "m", "sequential", where_open(lambda b: prior.height)),
             layer(
                 *("slope", "Slope of the terrain model", "°", "sequential", lambda m: slopes),
-                deviation=slope_deviation(config),
+                deviation=slope_deviation(config, kernel),
             ),
         ]
     truth = layer("truth", "True height", "m", "sequential", where_open(lambda b: world.truth))
@@ -87,21 +92,35 @@ def scene_of(config: RoverConfig, setup: Setup) -> Scene:
         measure,
         None if is_outside else place,
         prior.size,
-        None if crossings is None else lambda path: driven_profile(crossings, path),
+        None if crossings is None else driven_profiles(crossings),
     )
 
 
-def driven_profile(crossings: Crossings, path: Sequence[int]) -> Profile:
-    """Return the profile of a path over cells, on the terrain model along the path that is driven.
+def driven_profiles(crossings: Crossings) -> Callable[[Sequence[int]], Profile]:
+    """Return the function from a path over cells to its profile, on the way that is driven.
 
-    The slopes are those under the wheels, to which the vehicle's limits apply.
+    Heights are those of the terrain model. The slopes are those under the wheels, to which the
+    vehicle's limits apply. Moves are cached, since ways home of successive steps share most of
+    them.
     """
-    distance, height = crossings.profile(path)
-    slopes: list[dict[str, float | None] | None] = []
-    for move in pairwise(path):
-        up, down, side = crossings.steepest(move)
-        slopes.append({"up": up, "down": down, "side": side})
-    return Profile(distance.tolist(), list(height.tolist()), slopes)
+
+    @lru_cache(maxsize=MAX_CACHED_MOVES)
+    def profile_of(move: tuple[int, int]) -> tuple[list[float], list[float], dict[str, float]]:
+        distance, height = crossings.profile(move)
+        slopes = dict(zip(("up", "down", "side"), crossings.steepest(move), strict=True))
+        return distance.tolist(), height.tolist(), slopes
+
+    def profile(path: Sequence[int]) -> Profile:
+        distance, height = [0.0], [float(crossings.heights.ravel()[crossings.anchor[path[0]]])]
+        slopes: list[dict[str, float | None] | None] = []
+        for move in pairwise(path):
+            along, heights, steepest = profile_of(move)
+            distance += [distance[-1] + each for each in along[1:]]
+            height += heights[1:]
+            slopes.append({**steepest})
+        return Profile(distance, list(height), slopes)
+
+    return profile
 
 
 def steepest(

@@ -163,16 +163,21 @@ def error_length_of(config: RoverConfig) -> float:
     return 10.0 * max(pinned(config).pixel)
 
 
-def slope_deviation(config: RoverConfig) -> float:
+def slope_deviation(config: RoverConfig, kernel: Matern | None = None) -> float:
     """Return the standard deviation in degrees of a slope's error on driven ground.
 
-    It is τ of `limits_of`, for the median of the heights' errors.
+    It is τ of `limits_of`; where the error is a raster, that of the median error of open cells.
     """
-    crossings, variance = pinned(config).crossings, float(np.median(pinned(config).error))
-    assert crossings is not None
-    base = crossings.vehicle.wheelbase
-    similar = math.exp(-0.5 * (base / error_length_of(config)) ** 2)
-    return math.degrees(math.atan(math.sqrt(2.0 * variance * (1.0 - similar)) / base))
+    terrain = pinned(config)
+    assert terrain.crossings is not None
+    base = terrain.crossings.vehicle.wheelbase
+    if kernel is None:
+        error = np.broadcast_to(terrain.error, terrain.cells.mean.size)
+        variance = float(np.median(error[~terrain.cells.blocked.ravel()]))
+        half = -variance * math.expm1(-0.5 * (base / error_length_of(config)) ** 2)
+    else:
+        half = kernel.variance - float(kernel.covariance(base))
+    return math.degrees(math.atan(math.sqrt(2.0 * half) / base))
 
 
 def limits_of(

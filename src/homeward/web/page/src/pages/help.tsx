@@ -38,7 +38,7 @@ const TERMS: [string, string][] = [
   ],
   [
     "e and s",
-    "For the chosen move: e is the rate of what it pursues; for others, the best rate of a single look after it. A way home that would spend more than 0.1 % of the risk that is left has a price, that share of all that is left to learn, which is subtracted. s is the proven probability of returning home after the move. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
+    "For the chosen move: e is the rate of what it pursues; for others, the best rate of a single look after it. A way home that would spend more than 0.1 % of the risk that is left has a price, which is subtracted: what is above 0.1 %, as a share of all that is left to learn. s is the proven probability of returning home after the move. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
   ],
   [
     "entropy",

@@ -48,7 +48,7 @@ const FIRST = ["explorer", "delta", "algorithm", "seed", "discount", "climb", "d
 
 function Settings({ details }: { details: Details }) {
   const set = Object.entries(details.config).filter(
-    ([, value]) => value !== null && value !== "",
+    ([name, value]) => value !== null && value !== "" && !name.endsWith("_sha256"), // of the cells
   );
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
   set.sort(([a], [b]) => rank(a) - rank(b));
@@ -141,7 +141,7 @@ function size(bytes: number): string {
 
 /** Make the run again in the same world at other levels, and compare. */
 function OtherLevels({ scene, details }: { scene: Scene; details: Details }) {
-  const risk = riskWord(details, scene.events.value);
+  const risk = riskWord(scene.run);
   const text = useSignal(details.delta === 0.9 ? "0.99, 0.7" : "0.9, 0.7");
   const busy = useSignal(false);
   const typed = text.value.split(/[,;\s]+/).filter(Boolean).map(Number);

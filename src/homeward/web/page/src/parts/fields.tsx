@@ -30,6 +30,7 @@ export function Field(props: FieldProps) {
     ref: (found: Box | null) => void (box.current = found),
     value: value.value,
     required,
+    "aria-invalid": wrong !== "" && value.value.trim() !== "",
     onInput: (event: { currentTarget: Box }) => {
       value.value = event.currentTarget.value;
       onChange?.();

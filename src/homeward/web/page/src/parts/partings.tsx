@@ -9,14 +9,18 @@ import { namesOf } from "../run/model";
 import type { Scene } from "../run/scene";
 import { partingWord, shared } from "../run/parting";
 import { riskWord } from "../run/timeline";
-import { endWord, hasLevel, levelName } from "../words";
+import { hasLevel, isOfRun, levelName } from "../words";
 
 /** The runs of a comparison against the first one; nothing while one goes on or is loaded. */
 export function Partings({ scenes, cursor }: { scenes: Scene[]; cursor: Cursor }) {
   const runs = scenes.map((scene) => scene.run);
   const names = namesOf(runs);
-  const ready = runs.every((run) => run.details.value && !run.going.value && run.count.value > 0);
-  if (!ready) return null;
+  const all = runs.flatMap((run) => run.details.value ?? []);
+  const ready = scenes.every(({ run, told }) => !run.going.value && run.count.value > 0 && told.value);
+  const worlds = new Set(all.map(({ kind, shape, start }) => JSON.stringify([kind, shape, start])));
+  if (!ready || all.length < runs.length || worlds.size > 1) return null;
+  const levels = new Set(all.map((details) => (hasLevel(details) && isOfRun(details) ? details.delta : null)));
+  const priced = all[0]?.kind === "rover" && levels.size > 1 && !levels.has(null);
   const [first] = runs.map((run) => run.columns.value);
   const steps = runs.map((run) => (first ? shared(first, run.columns.value) : 0));
   const equal = runs.flatMap((run, i) => (first && steps[i] === first.count && run.count.value === first.count ? [i] : []));
@@ -41,7 +45,7 @@ export function Partings({ scenes, cursor }: { scenes: Scene[]; cursor: Cursor }
           </p>
         );
       })}
-      {equal.length < runs.length && runs.every((run) => run.details.value && hasLevel(run.details.value)) && (
+      {equal.length < runs.length && priced && (
         <p class="soft">
           The risk that a way home would add has a price, and the lower δ is, the lower is the price.
         </p>
@@ -57,9 +61,11 @@ function Reason({ one, other, step, names }: { one: Scene; other: Scene; step: n
     const ended = pair.findIndex(({ run }) => run.count.peek() === step);
     const details = pair[ended]?.run.details.peek();
     if (details) {
-      word.value = `There ${names[ended] ?? ""} ended: ${endWord(details).replace("The run ended here. ", "")}`;
+      const why = details.status === "finished" ? `ended: ${details.why ?? ""}` : `is ${details.status}.`;
+      word.value = `There ${names[ended] ?? ""} ${why}`;
       return undefined;
     }
+    if (one.slow.peek()) return undefined; // plans on large maps are computed on request
     const stop = new AbortController();
     const asked = pair.map(({ run }) => getJson<Why>(runUrl(run.id, `/steps/${step}/why`), stop.signal));
     Promise.all(asked)
@@ -67,7 +73,7 @@ function Reason({ one, other, step, names }: { one: Scene; other: Scene; step: n
         const [left, right] = pair.map(({ run }, i) => {
           const about = run.details.peek();
           const level = about && hasLevel(about) ? about.delta : null;
-          return { name: names[i] ?? "", level, why: whys[i] as Why };
+          return { name: names[i] ?? "", level, ofRun: !!about && isOfRun(about), why: whys[i] as Why };
         });
         const columns = one.run.details.peek()?.shape?.[1] ?? 1;
         if (left && right) word.value = partingWord(left, right, columns);
@@ -78,16 +84,15 @@ function Reason({ one, other, step, names }: { one: Scene; other: Scene; step: n
   return <>{word.value}</>;
 }
 
-/** Return what equal runs risked beside what the strictest of them allows; "" if it is not known. */
+/** Return what equal runs risked beside what the strictest of them allows; "" if not all have levels. */
 function sameWord(scenes: Scene[]): string {
   const levels = scenes.flatMap(({ run: { details } }) =>
     details.value && hasLevel(details.value) ? [details.value.delta ?? 0] : [],
   );
-  const [scene] = scenes;
-  const details = scene?.run.details.value;
   const [strict, bold] = [Math.max(...levels), Math.min(...levels)];
-  if (levels.length < scenes.length || !scene || !details || strict === bold) return "";
-  const risk = riskWord(details, scene.events.value);
+  const scene = scenes[levels.indexOf(strict)];
+  if (levels.length < scenes.length || !scene || strict === bold) return "";
+  const risk = riskWord(scene.run);
   return `${risk} What δ = ${levelName(strict)} refused, δ = ${levelName(bold)} did not take either.`.trim();
 }
 

@@ -72,12 +72,12 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
         </p>
       )}
       {!why && waits && scene.noWhy.value && <p class="ended fine">{scene.noWhy.value}</p>}
+      {ended && !scene.run.gone.value && <GoOn run={details} act={goOn} />}
       {why && (
         <>
           <p class="sentence">{lost ? endWord(details) : why.sentence}</p>
           {decided && <Rose why={why} ended={ended} pointed={pointed} />}
           {ended && decided && <p class="ended fine">{endWord(details)}</p>}
-          {ended && !scene.run.gone.value && <GoOn run={details} act={goOn} />}
           {why.way_home <= 0 && <p class="ended fine">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
             <p class="ended fine">
@@ -192,7 +192,7 @@ function verdictOf(why: Why, action: WhyAction): string {
   const share = `${figure(100 * (action.share ?? 0), 2)} % of the risk that is left`;
   return action.exploration
     ? `safe; its way home would spend ${share}. With the price of that, ${rate}`
-    : `safe, but its way home would spend ${share}. The price, this share of all that is left to learn, is more than a look gains`;
+    : `safe, but its way home would spend ${share}. The price of that is more than a look gains`;
 }
 
 /** Return whether the planner subtracts a price of risk from the gain of an action. */

@@ -13,7 +13,7 @@ import { Stage } from "./stage";
 
 const REST_MS = 700; // at the first moment, before it plays
 const PLAY_SECONDS = 40; // that the longest run takes
-const LOST = "It went down where it can't climb out, and can never come back.";
+const LOST = "No move that works leads home: it can never come back.";
 const [SLOWEST, FASTEST] = [4, 60]; // steps a second
 
 class Clock {

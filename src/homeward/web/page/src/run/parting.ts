@@ -16,12 +16,14 @@ export function shared(one: Columns, other: Columns): number {
 export interface Decided {
   name: string;
   level: number | null;
+  ofRun: boolean; // whether the level is for the whole run, and not for the plan
   why: Why;
 }
 
 /** Return why two runs with the same past decided differently. */
 export function partingWord(one: Decided, other: Decided, columns: number): string {
-  for (const [bold, careful] of [[one, other], [other, one]] as const) {
+  // Of a plan at its own level, the evidence of a move is that of the plan, not of a way home.
+  for (const [bold, careful] of one.ofRun && other.ofRun ? ([[one, other], [other, one]] as const) : []) {
     const refused = careful.why.actions.find(
       ({ action, verdict }) => action === bold.why.action && verdict === "unsafe",
     );

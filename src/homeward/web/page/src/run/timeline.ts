@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import { getJson, runUrl } from "../api";
-import type { Details, Timeline, TimelineEvent } from "../api";
+import type { Timeline, TimelineEvent } from "../api";
 import { figure, hasLevel, isOfRun, levelName } from "../words";
 import type { RunModel } from "./model";
 
@@ -21,6 +21,7 @@ const WORDS: Record<TimelineEvent["code"], string> = {
 /** An event, and whose it is where several runs are compared. */
 export type Happened = TimelineEvent & { who?: string };
 
+const MIN_SPENT = 1e-6; // below it a risk is not told
 const MAX_MARKS = 300; // along the slider
 const LOUD = ["trapped", "refused", "spent", "ended"]; // the most important first; others are quiet
 
@@ -47,11 +48,14 @@ export function eventWord({ step, code, amount, who }: Happened): string {
 }
 
 /** Return how much of the risk that δ allows a run has spent, in a sentence; "" without such a budget. */
-export function riskWord(details: Details, events: TimelineEvent[]): string {
-  const { delta } = details;
-  if (!isOfRun(details) || !hasLevel(details) || delta === null || delta >= 1 || !events.length) return "";
-  const spent = events.reduce((sum, { code, amount }) => sum + (code === "spent" ? (amount ?? 0) : 0), 0);
-  return `${spent ? figure(spent, 2) : "Nothing"} of the ${levelName(1 - delta)} that δ = ${levelName(delta)} allows was risked.`;
+export function riskWord({ details, columns }: RunModel): string {
+  const [about, { kept, criteria }] = [details.value, columns.value];
+  const home = about?.criteria.findIndex(({ kind }) => kind === "return") ?? -1;
+  const delta = about?.delta ?? 1;
+  if (!about || !isOfRun(about) || !hasLevel(about) || delta >= 1 || home < 0 || !kept.length) return "";
+  const spent = 1 - kept.reduce((least, each, n) => (n % criteria === home ? Math.min(least, each) : least), 1);
+  const risked = spent < MIN_SPENT ? `less than ${figure(MIN_SPENT)}` : figure(spent, 2);
+  return `Of the risk of ${levelName(1 - delta)} that δ = ${levelName(delta)} allows, ${risked} was spent.`;
 }
 
 /** Load the events of a run once its first map and reasons are there, since the same process makes them.
@@ -67,6 +71,7 @@ export function eventsOf(
   let later = 0;
   const stop = effect(() => {
     const details = run.details.value;
+    if (run.going.value) events.value = events.peek().filter(({ code }) => code !== "ended"); // it goes on
     if (!details?.shape || !details.steps || run.going.value || !ready.value) return;
     const state = `${details.created}/${details.status}/${details.steps}`;
     if (state === asked) return;
