@@ -39,6 +39,9 @@ export function minus(text: string): string {
   return text.replace("-", "−");
 }
 
+/** The planner relies on no move that works less often, so the map does not offer it. */
+export const MIN_SUCCESS = 1e-3;
+
 const LEVEL_TOLERANCE = 1e-8; // of the planner
 const MAX_DECIMALS = 6;
 
@@ -230,8 +233,8 @@ export function groundNotes(details: Details): string[] {
   const [up, down, aside] = ["climb", "descend", "roll"].map((key) => figure(config[key] as number));
   const error = status === "waiting" ? "" : ", with the simulated error of the terrain model";
   return [
-    `Ground: as measured${error}. Exported paths have the terrain model's heights.`,
-    `Slope: of the terrain model where the vehicle stands, which may be beside the cell's centre${known}. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold under the wheels on the whole way that is driven; measured heights tell how far the model is off.`,
+    `Ground: as measured${error}. Exported points and ways home have the terrain model's heights.`,
+    `Slope: of the terrain model where the vehicle stands, which may be beside the cell's centre, over its wheelbase${known}. The limits, ${up}° up, ${down}° down and ${aside}° to the side, hold under the wheels on the whole way that is driven; measured heights tell how far the model is off.`,
   ];
 }
 

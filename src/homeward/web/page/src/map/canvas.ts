@@ -6,7 +6,7 @@ import type { Way, Why } from "../api";
 import type { Port } from "../link";
 import type { Scene } from "../run/scene";
 import { isGrid } from "../run/show";
-import { chance } from "../words";
+import { MIN_SUCCESS, chance } from "../words";
 import { dark } from "../parts/theme";
 import { MARK_COLOURS, surroundings } from "./colours";
 import { drawHome } from "./home";
@@ -220,7 +220,7 @@ export class MapCanvas {
   private drawMoves(why: Why, here: number, zoom: number): void {
     const { context } = this;
     const moves = why.actions.filter(
-      ({ dr, dc, verdict, leaves }) => (dr || dc) && verdict !== "unavailable" && leaves > 0,
+      ({ dr, dc, verdict, leaves }) => (dr || dc) && verdict !== "unavailable" && (leaves >= MIN_SUCCESS || verdict === "chosen"),
     );
     const most = Math.max(1e-12, ...moves.map(({ look }) => look ?? 0));
     const [x, y] = this.centre(here);

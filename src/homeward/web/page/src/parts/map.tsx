@@ -10,7 +10,7 @@ import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
-import { blockedWord, cellName, endWord, groundNotes, isDriven, layerName, minus, reading } from "../words";
+import { MIN_SUCCESS, blockedWord, cellName, endWord, groundNotes, isDriven, layerName, minus, reading } from "../words";
 import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
@@ -205,7 +205,7 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
 function Pursuit({ scene, columns }: { scene: Scene; columns: number }) {
   const why = scene.why.value;
   if (!why || why.step !== scene.step.value) return <div class="pursuit-room" />;
-  const refused = why.actions.filter(({ verdict, leaves }) => verdict === "unsafe" && leaves > 0);
+  const refused = why.actions.filter(({ verdict, leaves }) => verdict === "unsafe" && leaves >= MIN_SUCCESS);
   const details = scene.run.details.value;
   const ended = why.action !== null && details?.status === "finished" && why.step >= scene.run.count.value;
   const said = ended ? endWord(details) : pursuitWord(why, columns);

@@ -40,7 +40,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
       {way && way.edges.length > 0 && (
         <>
           <p>
-            It succeeds with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 minus the
+            It succeeds with probability at least <b class="num">{beside(way.bound, level).replace(">", "")}</b>: 1 minus the
             risks of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
           {way.profile && <Profile details={details} ground={way.profile} />}

@@ -6,7 +6,7 @@ import type { Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
 import { GoOn } from "./status";
 import { Numbers } from "./numbers";
-import { beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, levelName } from "../words";
+import { MIN_SUCCESS, beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, levelName } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "other" | "passed" | "plan" | "closest" | "closed";
 
@@ -138,8 +138,9 @@ function reasonOf(why: Why, columns: number): string {
     const { path, gain, steps, rate } = proposal;
     const unit = proposal.unit ? ` ${proposal.unit}` : "";
     const heads = path.length > 1 ? `heads for ${cellName(path[path.length - 1] ?? 0, columns)} and ` : "";
-    const within = steps === 1 ? "1 step" : `${figure(steps, 3)} steps`;
-    const expected = `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
+    const within = figure(steps, 3) === "1" ? "1 step" : `${figure(steps, 3)} steps`;
+    const net = (proposal.share ?? 0) > MAX_FREE_SHARE ? ", after the price of its risk," : "";
+    const expected = `It ${heads}expects ${figure(gain, 3)}${unit}${net} within ${within}: ${figure(rate, 3)}${unit} per step.`;
     return `${expected} ${preference(why)}`.trim();
   }
   if (action === null) return "";
@@ -154,7 +155,7 @@ export function pursuitWord({ proposal, action, sentence, criteria }: Why, colum
   const { path, gain, steps } = proposal;
   const last = path[path.length - 1] ?? 0;
   const unit = proposal.unit ? ` ${proposal.unit}` : "";
-  const within = steps === 1 ? "one step" : `${figure(steps, 3)} steps`;
+  const within = figure(steps, 3) === "1" ? "one step" : `${figure(steps, 3)} steps`;
   const where = path.length > 1 ? `Heads for ${cellName(last, columns)}` : "Looks from here";
   const kept = criteria.some(({ kind }) => kind === "return");
   const home = kept ? ", and has a way home all along" : "";
@@ -186,8 +187,9 @@ function isRefused(why: Why, action: WhyAction): boolean {
 
 /** Return why an action was chosen or not. */
 function verdictOf(why: Why, action: WhyAction): string {
-  if (!why.proposal || action.verdict !== "not_chosen") return action.words;
-  const rate = `at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
+  if (!why.proposal || action.verdict !== "not_chosen" || (!action.dr && !action.dc)) return action.words;
+  if (action.leaves < MIN_SUCCESS) return `safe, but the move works with probability ${chance(action.leaves)} only`;
+  const rate = `${figure(action.exploration, 3)} ${rateUnit(why.proposal)} by the best single look`;
   if (!isPriced(why, action)) return `safe, ${rate}`;
   const share = `${figure(100 * (action.share ?? 0), 2)} % of the risk that is left`;
   return action.exploration
