@@ -303,6 +303,33 @@ def test_a_refused_look_is_told_with_the_number_that_made_it_better(look: Lookin
     assert "e" not in said_of(look, best["action"])
 
 
+def test_a_move_says_what_its_risk_costs_and_whether_it_works(look: Looking) -> None:
+    def tell_costs(why: dict[str, Any]) -> None:
+        why["proposal"] |= {"share": 0.3, "unit": "nats", "gain": 2.0, "steps": 1.0, "rate": 2.0}
+        others = (each for each in why["actions"] if each["name"] != "stay")
+        for action, share, rate, works in zip(
+            others, (0.2, 0.2, 0.0, 0.0), (0.0, 1.5, 1.25, 0.0), (1, 1, 1, 1e-9), strict=False
+        ):
+            action |= {"share": share, "exploration": rate, "leaves": works}
+            action["verdict"] = "not_chosen"
+
+    tell(look, tell_costs)
+    look.open("#/run/measuring?step=1")
+    panel = look.explained(1)
+    look.sees(".why .reasons", "expects 2 nats, after the price of its risk, within 1 step: 2 nats")
+    expect(panel.locator("figcaption")).to_contain_text("nats per step after the price of risk")
+    said = (
+        "would spend 20 % of the risk that is left. The price of that is more than a look gains.",
+        "20 % of the risk that is left. With the price of that, 1.5 nats per step by the best",
+        "safe, 1.25 nats per step by the best single look.",
+        "safe, but the move works with probability <0.0001 only.",
+    )
+    others = [each["action"] for each in why_of(look, "measuring", 1)["actions"]][1:5]
+    for action, sentence in zip(others, said, strict=True):
+        look.find(f'.petal[data-action="{action}"] text').first.hover()
+        expect(panel.locator(".verdict")).to_contain_text(sentence)
+
+
 def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
     look.open("#/run/rate?step=9999")
     panel = look.find(".why")
