@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -154,11 +155,12 @@ def test_a_move_that_falls_short_of_the_level_is_not_said_to_reach_it(look: Look
     short = [a for a in plan["actions"] if 0.8995 < a["safety"][0] < 0.9 - 1e-5]
     assert short
     for action in short:
-        assert said_of(look, action["action"])["s"] == "0.8999"
+        written = f"{math.floor(1e4 * action['safety'][0]) / 1e4:.4f}"  # not rounded up
+        assert said_of(look, action["action"])["s"] == written
         row = why.locator(f'tbody tr[data-action="{action["action"]}"] td[data-value]').nth(2)
-        expect(row).to_have_text("0.8999")
+        expect(row).to_have_text(written)
     look.find(f'.petal[data-action="{short[0]["action"]}"]').hover()
-    look.sees(".verdict.unsafe", "would fall below the safety level, 0.8999 < 0.9.")
+    look.sees(".verdict.unsafe", "would fall below the safety level, 0.8998 < 0.9.")
 
 
 BESIDE = [  # a level, a value, and how the rose and the table write it
@@ -167,6 +169,8 @@ BESIDE = [  # a level, a value, and how the rose and the table write it
     (0.95, 0.95 - 1e-10, "0.95", "0.9500"),
     (0.95, 0.9500049, "0.95", "0.9500"),
     (0.95, 0.9212, "0.921", "0.9212"),
+    (0.95, 0.92199, "0.921", "0.9219"),  # a bound is not rounded up
+    (0.9, 0.96186, "0.961", "0.9618"),
     (1.0, 1.0 - 1e-7, ">0.999", ">0.9999"),
     (1.0, 1.0, "1", "1"),
     (0.99995, 0.99996, "0.99996", "0.99996"),

@@ -55,21 +55,31 @@ export function keeps(value: number, level: number): boolean {
   return value >= level - LEVEL_TOLERANCE;
 }
 
+/** Cut a bound to some decimals; it is never rounded up, but for errors of the last binary digits. */
+function cut(value: number, decimals: number): number {
+  return Math.floor(value * 10 ** decimals + 1e-6) / 10 ** decimals;
+}
+
+/** Format a bound that is cut, and not rounded up; one below 1 that would look like 1 has a sign. */
+function lowered(value: number, decimals: number): string {
+  const nearly = value < 1 && Number(value.toFixed(decimals)) >= 1;
+  return nearly || value * 10 ** decimals < 1 ? chance(value, decimals) : chance(cut(value, decimals), decimals);
+}
+
 /** Format a bound with enough decimals to distinguish it from its level.
  *
  * A bound below the level never looks equal to it, and a bound that meets the level never looks
  * lower.
  */
 export function beside(value: number, level: number | null | undefined, digits = 4): string {
-  if (level === null || level === undefined) return chance(value, digits);
+  if (level === null || level === undefined) return lowered(value, digits);
   const mark = Number(levelName(level));
   const kept = keeps(value, level);
   const held = kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -MAX_DECIMALS);
   for (let decimals = digits; decimals < MAX_DECIMALS; decimals++) {
-    const shown = rounded(held, decimals);
-    if (kept ? shown >= mark : shown < mark) return chance(held, decimals);
+    if (kept ? cut(held, decimals) >= mark : rounded(held, decimals) < mark) return lowered(held, decimals);
   }
-  return chance(held, MAX_DECIMALS);
+  return lowered(held, MAX_DECIMALS);
 }
 
 /** The place to return to. */

@@ -257,5 +257,5 @@ function planWord(plan: Plan | null, average: boolean): string {
   const sees = `It would see ${many(plan.gain, "square")} in ${many(steps, "step")} (${rate} per step)`;
   return average
     ? `${sees}. In the average world it surely comes home; in truth, in about ${Math.round(100 * plan.proven)} of 100 worlds.`
-    : `${sees}, and ${plan.promised >= 1 ? "comes home in every world" : `on average come home in at least ${hundredths(plan.promised)} of 100 worlds`}.`;
+    : `${sees}, and ${plan.promised >= 1 ? "come home in every world" : `on average come home in at least ${hundredths(plan.promised)} of 100 worlds`}.`;
 }
