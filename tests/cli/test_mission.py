@@ -42,7 +42,7 @@ def test_a_mission_on_the_command_line(tmp_path: Path) -> None:
     said = invoke("mission", "observe", folder, "--position", "0,0", "--tried", "wait").output
     assert said.startswith("Step 2: wait was taken")
     assert "3 reports" in invoke("mission", "status", folder).output
-    assert "There is no GPX" in invoke("mission", "recall", folder).output
+    assert "There is no GPX and no KML" in invoke("mission", "recall", folder).output
     assert invoke("certify", folder).exit_code == 0
 
 
@@ -55,6 +55,10 @@ def test_reports_of_a_file_have_no_options(tmp_path: Path) -> None:
     assert "--tried can't be given" in str(done.exception)
     assert asked("observe", folder, code=2)["error"].startswith("nothing to report")
     assert asked("observe", folder, str(file))["reports"][0]["step"] == 0
+    (tmp_path / "empty.json").write_text("{}")
+    empty = asked("observe", folder, str(tmp_path / "empty.json"), code=2)
+    assert (empty["code"], asked("status", folder)["steps"]) == ("format", 0)
+    assert empty["error"].endswith("nothing of the vehicle, since it has nothing: give position")
     assert asked("observe", folder, str(tmp_path / "no.jsonl"), code=2)["code"] == "file"
 
 

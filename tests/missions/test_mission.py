@@ -103,8 +103,9 @@ def test_measurements_with_errors_are_never_equal_twice(tmp_path: Path) -> None:
 
 def test_a_clock_that_runs_backwards_is_refused(mission: Mission, player: GridPlayer) -> None:
     mission.observe(player.look(time="2030-01-01T12:00:00+02:00"))
-    assert refused(mission, {"time": "2030-01-01T09:59:59Z"}).code is Fault.CLOCK
-    assert mission.observe({"time": "2030-01-01T10:00:00Z"})["status"] == LOOK
+    here = {"position": mission.status()["position"]}
+    assert refused(mission, {**here, "time": "2030-01-01T09:59:59Z"}).code is Fault.CLOCK
+    assert mission.observe({**here, "time": "2030-01-01T10:00:00Z"})["status"] == LOOK
 
 
 def test_two_processes_can_not_report_at_once(mission: Mission, player: GridPlayer) -> None:
@@ -280,7 +281,7 @@ def test_a_mission_simulates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in ("true_heights", "draw_heights", "Rover"):
         monkeypatch.setattr(f"homeward.kinds.rover.kind.{name}", drawn)
     mission = Mission.start(tmp_path / "m", "rover", ROVER)
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     assert mission.next()["move"] is not None
     assert mission.recall()["ways_home"][0]["is_home"]
     mission.observe({"position": mission.next()["to"]})

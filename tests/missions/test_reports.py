@@ -99,6 +99,41 @@ def test_characters_and_numbers_that_python_cannot_convert_are_refused(
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "report",
+    [
+        {},
+        {"id": "7"},
+        {"time": "2099-01-01T00:00:00Z"},
+        {"moved": False, "tried": None, "position": None},
+        {"heights": []},
+        {"heights": [], "sure": True},
+        {"id": " \t"},
+        {"id": "  ", "position": [0, 0]},
+    ],
+)
+def test_a_report_that_says_nothing_is_refused(
+    missions: dict[str, Mission], kind: str, report: dict[str, Any]
+) -> None:
+    before = missions[kind].run.manifest.steps
+    with pytest.raises(ReportError) as refused:
+        missions[kind].observe(report)
+    assert refused.value.code is Fault.FORMAT
+    assert missions[kind].run.manifest.steps == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", "[]"), ("a.jsonl", " \n\n"), ("a.jsonl", "")]
+)
+def test_a_file_without_a_report_is_refused(
+    missions: dict[str, Mission], tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ReportError, match=f"{name}: has no report"):
+        missions["grid"].observe_file(tmp_path / name)
+
+
 def test_measurements_again_under_another_id_are_told_apart_from_a_report_without_one(
     missions: dict[str, Mission],
 ) -> None:
@@ -166,7 +201,8 @@ def test_a_bad_row_of_a_csv_file_is_named(
 def test_a_file_of_reports_is_recorded_up_to_the_first_bad_one(tmp_path: Path) -> None:
     mission = Mission.start(tmp_path / "m", "toytext", {"world": "lake", "delta": 0.5})
     path = tmp_path / "reports.jsonl"
-    path.write_text('{"id": 1}\n\n{"id": 2}\n{"position": [9, 9]}\n{"id": 3}\n')
+    here, off = '"position": [0, 0]', '{"position": [9, 9]}'
+    path.write_text(f'{{"id": 1, {here}}}\n\n{{"id": 2, {here}}}\n{off}\n{{"id": 3, {here}}}\n')
     with pytest.raises(ReportError, match=r"reports.jsonl, line 4: row 9, column 9 is off the map"):
         mission.observe_file(path)
     assert mission.status()["steps"] == 1

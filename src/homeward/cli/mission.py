@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from homeward.cli.settings import Settings
     from homeward.missions import Mission
 
-GEOJSON, GPX, POINTS = "way_home.geojson", "way_home.gpx", "points.csv"
+WAYS, POINTS = ("way_home.geojson", "way_home.gpx", "way_home.kml"), "points.csv"
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the mission.")]
 
@@ -195,13 +195,13 @@ def recall(
     out: Annotated[
         list[Path] | None,
         output_option(
-            "File of the way home: .geojson or .gpx.",
-            f"{GEOJSON} and {GPX} in the folder of the mission",
+            "File of the way home: .geojson, .gpx or .kml.",
+            f"{', '.join(WAYS[:-1])} and {WAYS[-1]} in the folder of the mission",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the way home from where the vehicle is, and write it as GeoJSON and GPX.
+    """Print the way home from where the vehicle is, and write it as GeoJSON, GPX and KML.
 
     The mission may go on afterwards: the moves of the way home may always be taken and reported.
 
@@ -211,16 +211,16 @@ def recall(
 
     with answering(as_json=as_json):
         answer = _open(directory).recall()
-        texts = {".geojson": answer.pop("geojson"), ".gpx": answer.pop("gpx")}
+        texts = {f".{form}": answer.pop(form) for form in ("geojson", "gpx", "kml")}
         if texts[".geojson"] is not None:
             texts[".geojson"] = json.dumps(texts[".geojson"], ensure_ascii=False) + "\n"
-        files = out or [directory / n for n in (GEOJSON, GPX) if texts[Path(n).suffix] is not None]
+        files = out or [directory / n for n in WAYS if texts[Path(n).suffix] is not None]
         for path in files:
             if path.suffix.lower() not in texts:
-                raise InvalidFileError(f"{path}: a way home can be written as .geojson or .gpx")
+                raise InvalidFileError(f"{path}: a way home can be written as {' or '.join(texts)}")
             text = texts[path.suffix.lower()]
             if text is None:
-                raise InvalidFileError(f"{path}: {answer['why_no_gpx']}")
+                raise InvalidFileError(f"{path}: {answer['why_no_degrees']}")
             replace_file(path, text.encode())
     if as_json:
         say_json({**answer, "outputs": [str(path) for path in files]})
@@ -229,8 +229,8 @@ def recall(
     _say_ways(answer)
     for path in files:
         say(f"  {path}")
-    if answer["why_no_gpx"] is not None:
-        say(f"There is no GPX: {answer['why_no_gpx']}.")
+    if answer["why_no_degrees"] is not None:
+        say(f"There is no GPX and no KML: {answer['why_no_degrees']}.")
 
 
 @app.command()
@@ -309,12 +309,16 @@ def _open(directory: Path) -> Mission:
 
 
 def _lines() -> Iterator[Any]:
-    """Yield the reports on standard input, one per line."""
+    """Yield the reports on standard input, one per line; raise if there is none."""
     from homeward.missions.reports import parsed
 
+    empty = True
     for number, line in enumerate(sys.stdin.buffer, start=1):
         if line.strip():
+            empty = False
             yield parsed(line, f"line {number}")
+    if empty:
+        raise InvalidInputError("standard input: has no report")
 
 
 def _say_ways(answer: dict[str, Any]) -> None:

@@ -144,7 +144,7 @@ class Mission:
         return self._answer().next()
 
     def recall(self) -> dict[str, Any]:
-        """Return the way home from the present position, as JSON values, GeoJSON and GPX."""
+        """Return the way home from the present position, as JSON values, GeoJSON, GPX and KML."""
         return self._answer().recall()
 
     def status(self) -> dict[str, Any]:

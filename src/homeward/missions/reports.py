@@ -1,6 +1,6 @@
 """Reports from a vehicle: the keys that all kinds share, and files of reports.
 
-A report is a JSON object. All keys are optional, but a report of a move needs a position.
+A report is a JSON object. It needs a position or a measurement; all other keys are optional.
 
 - ``id``: any text. A report with the same id and content is recorded once.
 - ``time``: ISO 8601 with a time zone. Times never run backwards.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -109,8 +109,10 @@ def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
         name = report.get("id")
         if name is not None:
             name = need(name, (str, int), "the id", "text")
-            if not 0 < len(str(name)) <= MAX_ID_LETTERS:
-                raise InvalidInputError(f"the id must have 1 to {MAX_ID_LETTERS} characters")
+            if not (str(name).strip() and len(str(name)) <= MAX_ID_LETTERS):
+                raise InvalidInputError(
+                    f"the id must have 1 to {MAX_ID_LETTERS} characters, and not only spaces"
+                )
             try:
                 str(name).encode()
             except UnicodeEncodeError as cause:
@@ -123,8 +125,10 @@ def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
         at = _time(report.get("time"))
         if moved and tried is not None:
             raise InvalidInputError("moved and tried exclude each other: report one of them")
-        if report.get("position") is None and (moved or tried is not None):
-            raise InvalidInputError("the position is missing: a report of a move needs one")
+        if report.get("position") is None:
+            if moved or tried is not None:
+                raise InvalidInputError("the position is missing: a report of a move needs one")
+            _check_measures(report, vehicle.report_keys)
     with faulty(Fault.POSITION):
         given = report.get("position")
         state = None if given is None else vehicle.state(given)
@@ -134,6 +138,16 @@ def checked_report(report: Any, vehicle: Vehicle) -> Envelope:
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     name = None if name is None else str(name)
     return Envelope(name, at, state, tried, moved, used, measured, digest, fingerprint)
+
+
+def _check_measures(report: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Raise unless a report without a position has a measurement in one of the `keys`."""
+    if all(report.get(key) in (None, [], {}, "", True, False) for key in keys):
+        content = " or ".join(("position", *keys[:1]))
+        told = ", ".join(map(str, report)) or "nothing"
+        raise InvalidInputError(
+            f"the report says nothing of the vehicle, since it has {told}: give {content}"
+        )
 
 
 def _action(given: Any, vehicle: Vehicle) -> int | None:
@@ -205,12 +219,21 @@ def read_reports(path: Path, vehicle: Vehicle) -> Iterator[tuple[str, Mapping[st
         if not isinstance(values, list):
             yield str(path), values
             return
+        _check_any(values, path)
         for number, value in enumerate(values, start=1):
             yield f"{path}, report {number}", value
         return
-    for number, line in enumerate(data.splitlines(), start=1):
+    lines = data.splitlines()
+    _check_any([line for line in lines if line.strip()], path)
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             yield f"{path}, line {number}", parsed(line, f"{path}, line {number}")
+
+
+def _check_any(reports: Sequence[Any], path: Path) -> None:
+    """Raise if a file has no report."""
+    if not reports:
+        raise ReportError(Fault.FORMAT, f"{path}: has no report")
 
 
 def parsed(data: bytes, place: str) -> Any:

@@ -83,8 +83,12 @@ class Vehicle(ABC):
         return []
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
-        """Return ways home as ``geojson`` and ``gpx``; ``why_no_gpx`` says why one is None."""
-        return {"geojson": None, "gpx": None, "why_no_gpx": "this kind has no map coordinates"}
+        """Return ways home as ``geojson``, ``gpx`` and ``kml``.
+
+        ``why_no_degrees`` says why ``gpx`` and ``kml`` are None.
+        """
+        why = "this kind has no map coordinates"
+        return {"geojson": None, "gpx": None, "kml": None, "why_no_degrees": why}
 
 
 def check_mission(vehicle: type[Vehicle], config: Config) -> None:

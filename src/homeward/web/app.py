@@ -406,14 +406,14 @@ class Server:
         form = request.query_params.get("format", "json")
         if what != "recall" or form == "json":
             return json_response(found)
-        if form not in ("geojson", "gpx"):
-            raise Refusal.INVALID("the format must be json, geojson or gpx")
+        types = {"gpx": "application/gpx+xml", "kml": "application/vnd.google-earth.kml+xml"}
+        if form not in ("geojson", *types):
+            raise Refusal.INVALID("the format must be json, geojson, gpx or kml")
         if found[form] is None:
-            raise Refusal.CONFLICT(found["why_no_gpx"])
+            raise Refusal.CONFLICT(found["why_no_degrees"])
         if form == "geojson":
             return json_response(found[form])
-        headers = {"Cache-Control": "no-store"}
-        return Response(found[form], 200, headers, "application/gpx+xml")
+        return Response(found[form], 200, {"Cache-Control": "no-store"}, types[form])
 
     async def _steer(self, request: Request) -> Response:
         """Pause or cancel a run after its current step, or resume it, maybe for more steps."""

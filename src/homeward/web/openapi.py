@@ -74,8 +74,8 @@ OPERATIONS = (
     Operation("GET", f"{MISSION}/next", "mission", "The next move and its evidence", JSON),
     Operation("GET", f"{MISSION}/status", "mission", "Where the vehicle is", JSON),
     Operation(
-        *("GET", f"{MISSION}/recall", "mission", "The way home: JSON, GeoJSON or GPX", JSON),
-        query=(("format", _choice(("json", "geojson", "gpx"))),),
+        *("GET", f"{MISSION}/recall", "mission", "The way home: JSON, GeoJSON, GPX or KML", JSON),
+        query=(("format", _choice(("json", "geojson", "gpx", "kml"))),),
     ),
     Operation("GET", RUN, "details", "One run and its map", contract.Details),
     Operation("DELETE", RUN, "delete", "Delete a run", None, status=204),

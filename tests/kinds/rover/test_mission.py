@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
+from tests.cli.invoking import invoke
 
 from homeward.beliefs.heights import TerrainBelief
 from homeward.errors import InvalidFileError
@@ -56,7 +59,7 @@ def test_cells_and_map_coordinates_are_the_same_place(config: dict[str, Any]) ->
 
 def test_a_patch_is_read_at_the_centres_of_cells(config: dict[str, Any], tmp_path: Path) -> None:
     mission = Mission.start(tmp_path / "m", "rover", config)
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     before = measured(mission)
     fine = rasterio.Affine(CELL / 3, 0.0, 500_020.0, 0.0, -CELL / 3, 5_399_970.0)
     heights = np.arange(54.0).reshape(9, 6)  # 3 x 2 cells of 3 x 3 pixels
@@ -139,7 +142,7 @@ def test_a_patch_that_does_not_fit_is_refused(
     config: dict[str, Any], tmp_path: Path, bands: int, named: dict[str, Any], said: str
 ) -> None:
     mission = Mission.start(tmp_path / "m", "rover", config)
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     layers = [np.ones((4, 4)), np.full((4, 4), 1.0 if bands > 0 else -1.0)][: abs(bands)]
     patch = write(tmp_path / "patch.tif", *layers, **named)
     with pytest.raises(ReportError, match=said) as caught:
@@ -150,7 +153,7 @@ def test_a_patch_that_does_not_fit_is_refused(
 
 def test_the_way_home_opens_in_geopandas(config: dict[str, Any], tmp_path: Path) -> None:
     mission = Mission.start(tmp_path / "m", "rover", config)
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     assert mission.recall()["ways_home"][0]["is_home"]
     for _ in range(2):
         advice = mission.next()
@@ -162,8 +165,23 @@ def test_the_way_home_opens_in_geopandas(config: dict[str, Any], tmp_path: Path)
         sum(CELL * (2**0.5 if len(m["move"]) == 2 else 1.0) for m in way["moves"])
     )
     assert found["probability"].iloc[0] == way["probability"]
-    assert recall["why_no_gpx"] is None
+    assert recall["why_no_degrees"] is None
     assert recall["gpx"].count("<rtept ") == len(way["moves"]) + 1
+    (line,) = re.findall("<coordinates>(.*?)</coordinates>", recall["kml"], re.DOTALL)
+    assert len(line.split()) == len(way["moves"]) + 1
+
+
+def test_the_way_home_is_written_in_every_form(config: dict[str, Any], tmp_path: Path) -> None:
+    mission = Mission.start(tmp_path / "m", "rover", config)
+    mission.observe({"position": mission.status()["start"]})
+    names = ["way_home.geojson", "way_home.gpx", "way_home.kml"]
+    written = json.loads(invoke("mission", "recall", str(tmp_path / "m"), "--json").stdout)
+    assert [Path(path).name for path in written["outputs"]] == names
+    out = tmp_path / "home.KML"
+    assert invoke("mission", "recall", str(tmp_path / "m"), "--out", str(out)).exit_code == 0
+    assert out.read_text() == (tmp_path / "m" / "way_home.kml").read_text()
+    done = invoke("mission", "recall", str(tmp_path / "m"), "--out", str(tmp_path / "home.pdf"))
+    assert str(done.exception).endswith("can be written as .geojson or .gpx or .kml")
 
 
 def test_a_moved_vehicle_pays_for_a_way_home(config: dict[str, Any], tmp_path: Path) -> None:
@@ -171,7 +189,7 @@ def test_a_moved_vehicle_pays_for_a_way_home(config: dict[str, Any], tmp_path: P
 
     more = {"error": 0.6, "climb": 12.0, "descend": 20.0, "delta": 0.6}
     mission = Mission.start(tmp_path / "m", "rover", {**config, **more})
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     answer = mission.observe({"position": [6, 8], "moved": True})
     assert 0.0 < answer["kept"] < 1.0
     assert mission.recall()["ways_home"][0]["probability"] == pytest.approx(answer["kept"])
@@ -191,7 +209,7 @@ def test_a_limited_mission_asks_what_a_moved_vehicle_used(
     config: dict[str, Any], tmp_path: Path
 ) -> None:
     mission = Mission.start(tmp_path / "m", "rover", {**config, "distance": 100.0})
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     with pytest.raises(ReportError, match="used has 0 amounts, but the mission has 1 limit:"):
         mission.observe({"position": [6, 8], "moved": True})
     answer = mission.observe({"position": [6, 8], "moved": True, "used": [30.0]})
@@ -203,7 +221,7 @@ def test_a_limited_mission_asks_what_a_moved_vehicle_used(
 
 def test_a_changed_terrain_is_noticed(config: dict[str, Any], tmp_path: Path) -> None:
     mission = Mission.start(tmp_path / "m", "rover", config)
-    mission.observe({})
+    mission.observe({"position": mission.status()["start"]})
     write(Path(config["terrain"]), np.zeros((SIDE, SIDE)))
     with pytest.raises(InvalidFileError):
         Mission.open(mission.run.directory).next()

@@ -304,19 +304,20 @@ class RoverVehicle(Vehicle):
         return [{"row": r, "column": c, "height": h, "variance": v} for r, c, h, v in lists]
 
     def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
-        """Return held ways home as GeoJSON and, if the map has degrees, as GPX."""
+        """Return held ways home as GeoJSON and, if the map has degrees, as GPX and KML."""
         kept = [(list(w.states), w.probability) for w in ways if w.states[-1] in w.homes]
         complete, cells = WaysHome(np.empty(0), kept), cells_of(self.config)
-        why, gpx = None, None
+        why, texts = None, dict[str, Any](gpx=None, kml=None)
         if not has_degrees(cells.crs):
             why = no_degrees(cells)
         else:
             try:
-                gpx = routes_text(routes_home(self.config, complete), cells, "way_home.gpx")
+                routes = routes_home(self.config, complete)
+                texts = {form: routes_text(routes, cells, f"way_home.{form}") for form in texts}
             except MissingExtraError as cause:
                 why = str(cause)
         geojson = collection_of(cells, way_features(self.config, complete))
-        return {"geojson": geojson, "gpx": gpx, "why_no_gpx": why}
+        return {"geojson": geojson, **texts, "why_no_degrees": why}
 
 
 def _number(given: Any, what: str) -> float:

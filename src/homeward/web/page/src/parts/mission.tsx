@@ -15,6 +15,7 @@ interface Recall {
   promise: { budgets: { level: number; kept: number; spent: number; left: number; used: number[] }[] };
   geojson: unknown;
   gpx: string | null;
+  kml: string | null;
 }
 
 interface Next {
@@ -93,10 +94,13 @@ export function MissionPanel({ scene }: { scene: Scene }) {
               Way home (GeoJSON)
             </a>
           )}
-          {found.gpx !== null && (
-            <a href={linkTo(`${address}/recall?format=gpx`)} download={`${run.id}-way-home.gpx`}>
-              Way home (GPX)
-            </a>
+          {(["gpx", "kml"] as const).map(
+            (form) =>
+              found[form] !== null && (
+                <a key={form} href={linkTo(`${address}/recall?format=${form}`)} download={`${run.id}-way-home.${form}`}>
+                  Way home ({form.toUpperCase()})
+                </a>
+              ),
           )}
         </p>
       )}
