@@ -163,11 +163,11 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
         ("homeward.runs.run", "from homeward.kinds.rover import kind", "kinds"),
         (
-            "homeward.certificates.stored_plan",
+            "homeward.certificates.plan_case",
             "from homeward.planning.plan import Plan",
             "planning",
         ),
-        ("homeward.certificates.stored_plan", "from homeward import Plan", "planning"),
+        ("homeward.certificates.plan_case", "from homeward import Plan", "planning"),
         ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
         ("homeward.cli.app", "import lab", "lab"),
         ("homeward.cli.app", "from lab.check import edges", "lab"),
@@ -221,7 +221,7 @@ REFEREE = {
 }
 """The modules of `certificates` that recompute a plan's numbers and audit a run's budget."""
 
-CLAIMED = {"claims", "stored_plan"}
+CLAIMED = {"claims", "plan_case"}
 """What they check."""
 
 

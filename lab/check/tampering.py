@@ -25,7 +25,7 @@ import numpy as np
 from homeward.arrays import BoolArray, IntArray
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import StoredPlan, certify
+from homeward.certificates import PlanCase, judge
 from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
@@ -60,7 +60,7 @@ class Trial:
     refused: bool = False  # building the plan raised, since it is inconsistent
 
 
-def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
+def random_plan(number: int, rng: np.random.Generator) -> PlanCase:
     """Draw a plan; `number` determines its kind of belief, its criteria and its kind of recall.
 
     Of six consecutive numbers, three give a few small worlds, one gives larger worlds, one gives
@@ -122,39 +122,39 @@ def _planned(
     correction: Correction | None,
     recall: int | None,
     state: int,
-) -> StoredPlan:
-    """Return the stored plan of a planner with a bonus for being far from state 0."""
+) -> PlanCase:
+    """Return the plan of a planner with a bonus for being far from state 0."""
     planner = Planner(far_bonus, criteria, discount, correction, recall=recall)
-    return StoredPlan.of(planner.plan(belief, state), belief, planner)
+    return PlanCase.of(planner.plan(belief, state), belief, planner)
 
 
-def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
+def tampered(case: PlanCase, tamper: Tamper, rng: np.random.Generator) -> PlanCase | None:
     """Return the plan with a forged entry; None if it has no entry to forge.
 
     Raise `InvalidProblemError` if the forged plan is inconsistent.
     """
     if tamper in ("bound", "action", "table", "status"):
         forge = {"bound": _raised, "action": _renamed, "table": _tabled, "status": _denied}
-        return forge[tamper](stored, rng)
-    if not isinstance(stored.belief, FiniteBelief):
+        return forge[tamper](case, rng)
+    if not isinstance(case.belief, FiniteBelief):
         return None
-    forged = _outbound(stored, rng) if tamper == "outbound" else _return(stored, rng)
+    forged = _outbound(case, rng) if tamper == "outbound" else _return(case, rng)
     return next((found for found in forged if is_untrue(found)), None)
 
 
-def is_untrue(stored: StoredPlan) -> bool:
+def is_untrue(case: PlanCase) -> bool:
     """Return whether some claim of a plan on a finite belief is above the exact value."""
-    true = enumerated_values(stored)
-    units = np.array([c.unit for c in stored.plan.criteria])
+    true = enumerated_values(case)
+    units = np.array([c.unit for c in case.plan.criteria])
     return any(
         bool((np.array(part.claims) - true[part.name] > MIN_EXCESS * units).any())
-        for part in stored.parts
+        for part in case.parts
     )
 
 
-def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+def _raised(case: PlanCase, rng: np.random.Generator) -> PlanCase | None:
     """Return the plan with a higher bound of the plan or of its action; None if all are near 1."""
-    criteria = stored.plan.criteria
+    criteria = case.plan.criteria
     room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
         return None
@@ -163,22 +163,22 @@ def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     raised = replace(criteria[k], bound=criteria[k].bound + more)
     if rng.random() < 0.5:
         raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
-    return _with_criterion(stored, k, raised)
+    return _with_criterion(case, k, raised)
 
 
-def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+def _renamed(case: PlanCase, rng: np.random.Generator) -> PlanCase | None:
     """Return the plan with another available action; None if there is no other."""
-    plan = stored.plan
-    usable = np.flatnonzero(np.isfinite(stored.belief.mean().reward[plan.state]))
+    plan = case.plan
+    usable = np.flatnonzero(np.isfinite(case.belief.mean().reward[plan.state]))
     others = usable[usable != plan.action]
     if not others.size:
         return None
-    return replace(stored, plan=replace(plan, action=int(rng.choice(others))))
+    return replace(case, plan=replace(plan, action=int(rng.choice(others))))
 
 
-def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+def _tabled(case: PlanCase, rng: np.random.Generator) -> PlanCase | None:
     """Return the plan with a higher bound in its table of actions; None if all are near 1."""
-    plan, rows = stored.plan, list(stored.plan.evidence)
+    plan, rows = case.plan, list(case.plan.evidence)
     room = [
         (row.action, k)
         for row in rows
@@ -191,12 +191,12 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     safety = list(rows[action].safety)
     safety[k] += EXTRA * plan.criteria[k].unit
     rows[action] = rows[action]._replace(safety=tuple(safety))
-    return replace(stored, plan=replace(plan, evidence=tuple(rows)))
+    return replace(case, plan=replace(plan, evidence=tuple(rows)))
 
 
-def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
+def _denied(case: PlanCase, _: np.random.Generator) -> PlanCase | None:
     """Return the plan with the status infeasible; None unless it is optimal."""
-    plan = stored.plan
+    plan = case.plan
     if plan.status is not Status.OPTIMAL:
         return None
     left_out = (Verdict.UNSAFE, Verdict.WORTH_LESS)
@@ -212,7 +212,7 @@ def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
         criteria=tuple(replace(c, multiplier=np.inf) for c in plan.criteria),
         evidence=rows,
     )
-    return replace(stored, plan=denied)
+    return replace(case, plan=denied)
 
 
 def _one_entry_changed(
@@ -231,17 +231,17 @@ def _one_entry_changed(
                 yield changed
 
 
-def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
+def _outbound(case: PlanCase, rng: np.random.Generator) -> Iterator[PlanCase]:
     """Yield plans with one changed entry of an outbound policy, for a sample of entries."""
-    usable = np.isfinite(stored.belief.mean().reward)
-    for policies in _one_entry_changed(stored.plan.outbound, usable, rng):
-        yield replace(stored, plan=replace(stored.plan, outbound=policies))
+    usable = np.isfinite(case.belief.mean().reward)
+    for policies in _one_entry_changed(case.plan.outbound, usable, rng):
+        yield replace(case, plan=replace(case.plan, outbound=policies))
 
 
-def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
+def _return(case: PlanCase, rng: np.random.Generator) -> Iterator[PlanCase]:
     """Yield plans with one changed entry of a return policy, for a sample of entries."""
-    usable = np.isfinite(stored.belief.mean().reward)
-    for k, criterion in enumerate(stored.plan.criteria):
+    usable = np.isfinite(case.belief.mean().reward)
+    for k, criterion in enumerate(case.plan.criteria):
         if criterion.kind != "return":
             continue
         layers = criterion.return_layers
@@ -249,20 +249,20 @@ def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan
         for other in _one_entry_changed(ways, usable, rng, -1):
             kept = None if layers is None else other
             changed = replace(criterion, return_policy=other[-1], return_layers=kept)
-            yield _with_criterion(stored, k, changed)
+            yield _with_criterion(case, k, changed)
 
 
-def _with_criterion(stored: StoredPlan, k: int, claims: CriterionClaims) -> StoredPlan:
+def _with_criterion(case: PlanCase, k: int, claims: CriterionClaims) -> PlanCase:
     """Return the plan with other claims about criterion `k`."""
-    criteria = (*stored.plan.criteria[:k], claims, *stored.plan.criteria[k + 1 :])
-    return replace(stored, plan=replace(stored.plan, criteria=criteria))
+    criteria = (*case.plan.criteria[:k], claims, *case.plan.criteria[k + 1 :])
+    return replace(case, plan=replace(case.plan, criteria=criteria))
 
 
 def examine(
-    stored: StoredPlan, tamper: Tamper | None, episodes: int, confidence: float, seed: int
+    case: PlanCase, tamper: Tamper | None, episodes: int, confidence: float, seed: int
 ) -> Trial:
     """Certify a plan, forged by `tamper` if not None, and return the result."""
-    found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
+    found = judge(case, episodes=episodes, confidence=confidence, seed=seed)
     methods = {method for verdict in found.verdicts for method in verdict.refuted_by}
     off = [  # by more than the interval
         verdict.sampled.high >= verdict.claimed
@@ -272,7 +272,7 @@ def examine(
         and verdict.claimed - verdict.exact > verdict.sampled.high - verdict.sampled.low
     ]
     return Trial(
-        type(stored.belief).__name__,
+        type(case.belief).__name__,
         tamper,
         found.refuted,
         "exact" in methods,

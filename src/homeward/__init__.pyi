@@ -27,17 +27,11 @@ from .bonuses import RMax as RMax
 from .bonuses import Uncover as Uncover
 from .certificates import Certificate as Certificate
 from .certificates import ClaimVerdict as ClaimVerdict
-from .certificates import Codec as Codec
-from .certificates import StoredPlan as StoredPlan
 from .certificates import certify as certify
-from .certificates import load_plan as load_plan
-from .certificates import register_codec as register_codec
-from .certificates import save_plan as save_plan
 from .certificates.claims import ActionEvidence as ActionEvidence
 from .checking import CheckReport as CheckReport
 from .checking import Offence as Offence
 from .checking import check_belief as check_belief
-from .checking import check_criterion as check_criterion
 from .checking import check_world as check_world
 from .errors import HomewardError as HomewardError
 from .errors import ImpossibleObservationError as ImpossibleObservationError
@@ -76,7 +70,6 @@ from .safety import Allowance as Allowance
 from .safety import AtStep as AtStep
 from .safety import Criterion as Criterion
 from .safety import EarnAtLeast as EarnAtLeast
-from .safety import OwnCriterion as OwnCriterion
 from .safety import Requirement as Requirement
 from .safety import ReturnBefore as ReturnBefore
 from .safety import ReturnHome as ReturnHome

@@ -8,7 +8,7 @@ import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
 from homeward.beliefs.categorical_heights import HeightBelief, Reveal
-from homeward.certificates import StoredPlan
+from homeward.certificates import PlanCase
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
@@ -38,7 +38,7 @@ def on_the_ridge(belief: Belief) -> FloatArray:
     return bonus
 
 
-def ridge_plan(delta: float = 0.9, **options: Any) -> StoredPlan:
+def ridge_plan(delta: float = 0.9, **options: Any) -> PlanCase:
     """Plan on the ridge with γ = ½: 0.4 of it goes up, and is worth 0.4, at δ = 0.9."""
     return made(ridge(), [ReturnHome(delta, CAMP)], on_the_ridge, 0.5, **options)
 
@@ -50,10 +50,10 @@ def made(
     discount: float = 0.9,
     state: int = 0,
     **options: Any,
-) -> StoredPlan:
+) -> PlanCase:
     """Plan, and keep the plan with what it is from."""
     planner = Planner(bonus, list(criteria), discount, **options)
-    return StoredPlan.of(planner.plan(belief, state), belief, planner)
+    return PlanCase.of(planner.plan(belief, state), belief, planner)
 
 
 def far(belief: Belief) -> FloatArray:
@@ -94,7 +94,7 @@ def every_belief() -> dict[str, Belief]:
     }
 
 
-def every_plan(name: str, **options: Any) -> StoredPlan:
+def every_plan(name: str, **options: Any) -> PlanCase:
     """Plan with each kind of criterion at once on one of `every_belief`."""
     belief = every_belief()[name]
     model = belief.mean()

@@ -21,7 +21,7 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import certify
+from homeward.certificates import judge
 from homeward.certificates.arithmetic import Recomputed
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
@@ -30,19 +30,19 @@ from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 from lab.check.tampering import random_plan
 
 if TYPE_CHECKING:
-    from homeward.certificates import StoredPlan
+    from homeward.certificates import PlanCase
 
 
-def with_row(stored: StoredPlan, action: int, **change: Any) -> StoredPlan:
+def with_row(case: PlanCase, action: int, **change: Any) -> PlanCase:
     """Change what a plan says of an action."""
-    rows = list(stored.plan.evidence)
+    rows = list(case.plan.evidence)
     rows[action] = rows[action]._replace(**change)
-    return replace(stored, plan=replace(stored.plan, evidence=tuple(rows)))
+    return replace(case, plan=replace(case.plan, evidence=tuple(rows)))
 
 
-def said(stored: StoredPlan) -> tuple[str, ...]:
+def said(case: PlanCase) -> tuple[str, ...]:
     """Certify by arithmetic alone; nothing but the table or the plan's own words may be refuted."""
-    found = certify(stored, method="arithmetic")
+    found = judge(case, method="arithmetic")
     assert not found.worth.refuted
     assert not any(verdict.refuted for verdict in found.verdicts)
     assert found.refuted == bool(found.said)
@@ -95,32 +95,32 @@ def test_the_ridge_by_hand() -> None:
 def test_a_row_of_the_table_that_does_not_come_out_is_refuted(
     change: Any, reason: str, action: int, recall: int | None
 ) -> None:
-    stored = ridge_plan(0.9, recall=recall)
-    (found,) = said(with_row(stored, action, **change))
+    case = ridge_plan(0.9, recall=recall)
+    (found,) = said(with_row(case, action, **change))
     assert found.startswith(f"action {action} {reason}")
 
 
 def test_a_bound_of_an_action_that_is_not_taken_is_refuted_if_it_is_too_high() -> None:
     """The ridge keeps ½; 0.6 is not far off, and nothing proves it."""
-    stored = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
-    (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 1e-3,)))
+    case = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
+    (found,) = said(with_row(case, GO, safety=(case.plan.evidence[GO].safety[0] + 1e-3,)))
     assert found.startswith("action 1 is claimed to have the bound")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WORTH_LESS, Verdict.NO_SAFER, Verdict.WAITS])
 def test_an_unsafe_action_can_not_be_called_otherwise(verdict: Verdict) -> None:
-    stored = ridge_plan(1.0)
-    assert stored.plan.evidence[GO].verdict == Verdict.UNSAFE
-    (found,) = said(with_row(stored, GO, verdict=verdict))
+    case = ridge_plan(1.0)
+    assert case.plan.evidence[GO].verdict == Verdict.UNSAFE
+    (found,) = said(with_row(case, GO, verdict=verdict))
     assert found.endswith("but is “unsafe”")
 
 
 def test_a_safe_action_is_not_called_unsafe_for_a_bound_that_was_lowered() -> None:
     dest = np.array([[0, 1], [1, 0]])
     belief = FiniteBelief([Moves(dest, np.ones((2, 2)))])
-    stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.array([[1.0, 0.0], [0.0, 0.0]]))
-    assert stored.plan.evidence[GO].verdict == Verdict.WORTH_LESS
-    (found,) = said(with_row(stored, GO, verdict=Verdict.UNSAFE, safety=(0.1,)))
+    case = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert case.plan.evidence[GO].verdict == Verdict.WORTH_LESS
+    (found,) = said(with_row(case, GO, verdict=Verdict.UNSAFE, safety=(0.1,)))
     assert found.endswith("but is “worth_less”")
 
 
@@ -128,11 +128,11 @@ def test_a_safe_action_is_not_called_unsafe_for_a_bound_that_was_lowered() -> No
 def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None) -> None:
     inside = np.array([[True, False], [True, True]])
     asked = [StayInside(inside, 0.9), EarnAtLeast(-1.0, np.eye(2))]
-    stored = made(ridge(), asked, on_the_ridge, 0.5, recall=recall)
-    kept = stored.plan.evidence[GO].safety
+    case = made(ridge(), asked, on_the_ridge, 0.5, recall=recall)
+    kept = case.plan.evidence[GO].safety
     for k in range(2):
         more = tuple(bound + 0.01 * (k == i) for i, bound in enumerate(kept))
-        (found,) = said(with_row(stored, GO, safety=more))
+        (found,) = said(with_row(case, GO, safety=more))
         assert found.startswith("action 1 is claimed to have the bound")
 
 
@@ -140,9 +140,9 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_acti
     dest = np.array([[0, 1], [1, 0], [2, 2]])
     belief = FiniteBelief([Moves(dest, np.ones((3, 2)))])
     rewards = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]])
-    stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
-    assert said(stored) == ()
-    (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
+    case = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
+    assert said(case) == ()
+    (found,) = said(with_row(case, GO, safety=(case.plan.evidence[GO].safety[0] + 0.1,)))
     assert found.startswith("action 1 is claimed to have the bound")
 
 
@@ -157,20 +157,20 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_acti
 def test_a_plan_that_is_worth_something_is_not_worthless_and_does_not_wait(
     change: Any, reason: str, recall: int | None
 ) -> None:
-    stored = ridge_plan(0.5, recall=recall)
-    assert stored.plan.action == GO
-    (found,) = said(replace(stored, plan=replace(stored.plan, **change)))
+    case = ridge_plan(0.5, recall=recall)
+    assert case.plan.action == GO
+    (found,) = said(replace(case, plan=replace(case.plan, **change)))
     assert found.startswith(reason)
 
 
 @pytest.mark.parametrize("recall", [None, 3])
 def test_a_plan_that_is_worth_nothing_and_waits_says_so(recall: int | None) -> None:
-    stored = ridge_plan(1.0, recall=recall)
-    assert (stored.plan.worthless, stored.plan.waits) == (True, True)
-    forged = replace(stored, plan=replace(stored.plan, worthless=False, waits=False))
+    case = ridge_plan(1.0, recall=recall)
+    assert (case.plan.worthless, case.plan.waits) == (True, True)
+    forged = replace(case, plan=replace(case.plan, worthless=False, waits=False))
     assert said(forged) == (
         "the plan has no value, but its flag `worthless` is false",
-        f"action {stored.plan.action} waits without gain, but the plan's flag `waits` is false",
+        f"action {case.plan.action} waits without gain, but the plan's flag `waits` is false",
     )
 
 
@@ -178,26 +178,26 @@ def test_a_penalty_that_can_not_be_met_does_not_make_a_plan_worthless() -> None:
     dest = np.array([[0, 1], [1, 0], [2, 2]])
     paid = np.array([[0.0, 0.0], [0.0, 0.0], [-1e20, -1e20]])
     belief = FiniteBelief([Moves(dest, np.ones((3, 2)), paid)])
-    stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
-    forged = replace(stored, plan=replace(stored.plan, worthless=True))
+    case = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
+    forged = replace(case, plan=replace(case.plan, worthless=True))
     assert (
         "the plan is claimed to have no value, but its value is 2" in Recomputed(forged).objections
     )
 
 
 def test_bonus_that_is_left_can_not_be_denied() -> None:
-    stored = ridge_plan(0.9)
+    case = ridge_plan(0.9)
     with pytest.raises(InvalidProblemError, match="bonus_left is False"):
-        replace(stored, plan=replace(stored.plan, bonus_left=False))
+        replace(case, plan=replace(case.plan, bonus_left=False))
     with pytest.raises(InvalidProblemError, match="bonus_left is True"):
-        replace(stored, bonus=np.zeros((2, 2)))
+        replace(case, bonus=np.zeros((2, 2)))
 
 
 def test_a_table_without_a_row_for_each_action_is_refused() -> None:
-    stored = ridge_plan(0.9)
-    stay, go = stored.plan.evidence
+    case = ridge_plan(0.9)
+    stay, go = case.plan.evidence
     for rows in ((), (stay,), (go, stay), (stay, go, go)):
         with pytest.raises(InvalidProblemError, match="the evidence is on actions"):
-            replace(stored, plan=replace(stored.plan, evidence=rows))
+            replace(case, plan=replace(case.plan, evidence=rows))
     with pytest.raises(InvalidProblemError, match="action 1 has 2 bounds for 1 criteria"):
-        with_row(stored, GO, safety=(0.5, 0.5))
+        with_row(case, GO, safety=(0.5, 0.5))

@@ -18,14 +18,14 @@ from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
-    from homeward.certificates import StoredPlan
+    from homeward.certificates import PlanCase
 
 
-def agrees(stored: StoredPlan) -> None:
+def agrees(case: PlanCase) -> None:
     """Compare what comes out with what the plan says; its bounds allow for rounding."""
-    found, plan = Recomputed(stored), stored.plan
+    found, plan = Recomputed(case), case.plan
     assert not any(found.faults)
-    for part in stored.parts:
+    for part in case.parts:
         for c, again in zip(plan.criteria, found.bounds[part.name], strict=True):
             claimed, unit = c.corrected if part.name == "plan" else c.kept_corrected, c.unit
             assert claimed <= again + 1e-11 * unit
@@ -78,13 +78,13 @@ def test_the_ridge_by_hand() -> None:
     assert found.bounds["action"] == pytest.approx((1.0,), abs=1e-9)
 
 
-def with_return(stored: StoredPlan, state: int, action: int) -> StoredPlan:
+def with_return(case: PlanCase, state: int, action: int) -> PlanCase:
     """Change an entry of the way home."""
-    (criterion,) = stored.plan.criteria
+    (criterion,) = case.plan.criteria
     policy = criterion.return_policy.copy()
     policy[state] = action
     changed = replace(criterion, return_policy=policy)
-    return replace(stored, plan=replace(stored.plan, criteria=(changed,)))
+    return replace(case, plan=replace(case.plan, criteria=(changed,)))
 
 
 @pytest.mark.parametrize("action", [-1, STAY])
@@ -100,8 +100,8 @@ def test_a_way_home_in_a_circle_that_costs_is_worth_nothing_and_ends() -> None:
     dest = np.array([[0, 0], [2, 0], [1, 0]])
     works = np.array([[[1.0, 1.0], [p, p], [p, p]] for p in (0.0, 1.0)])
     belief = FiniteBelief([Moves(dest, world) for world in works])
-    stored = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
-    forged = with_return(with_return(stored, 1, 0), 2, 0)
+    case = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
+    forged = with_return(with_return(case, 1, 0), 2, 0)
     assert "but the bound is 0.000000" in Recomputed(forged).faults[0][0]
 
 
@@ -112,20 +112,20 @@ def test_a_negative_way_home_counts_as_giving_up() -> None:
     rows[0, 1, 0, 0] = rows[1, 1, 0, 3] = 1.0
     rows[:, 2, 0, :2] = 0.5
     worlds = [SparseMDP.from_dense(world) for world in rows]
-    stored = made(FiniteBelief(worlds, np.array([0.3, 0.7])), [ReturnHome(0.4, 0)], far_bonus, 0.5)
-    assert stored.plan.criteria[0].return_policy[1] == -1
-    assert stored.plan.criteria[0].way_home[2] == pytest.approx(0.5)
-    assert not Recomputed(with_return(stored, 1, 0)).faults[0]
+    case = made(FiniteBelief(worlds, np.array([0.3, 0.7])), [ReturnHome(0.4, 0)], far_bonus, 0.5)
+    assert case.plan.criteria[0].return_policy[1] == -1
+    assert case.plan.criteria[0].way_home[2] == pytest.approx(0.5)
+    assert not Recomputed(with_return(case, 1, 0)).faults[0]
 
 
 def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
     reward = np.array([[0.0, 0.0, -np.inf], [0.0, 0.0, 0.0]])
     dest = np.array([[0, 1, 1], [1, 0, 0]])
     belief = FiniteBelief([Moves(dest, np.ones((2, 3)), reward)])
-    stored = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
-    policies = stored.plan.outbound.copy()
+    case = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
+    policies = case.plan.outbound.copy()
     policies[0, 0] = 2
-    forged = replace(stored, plan=replace(stored.plan, outbound=policies))
+    forged = replace(case, plan=replace(case.plan, outbound=policies))
     assert (
         "the plan takes an action that can't be chosen in state 0" in Recomputed(forged).faults[0]
     )
@@ -135,16 +135,16 @@ def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
     rows = np.full((3, 2, 3), 1 / 3)
     rows[:, 1] = [0.5, 0.25, 0.25]
     belief = FiniteBelief([SparseMDP.from_dense(rows), SparseMDP.from_dense(rows[:, ::-1])])
-    stored = made(belief, [ReturnHome(0.2, 0)], far_bonus, 0.5)
-    forged = replace(stored, plan=replace(stored.plan, correction=Correction.MOVES))
+    case = made(belief, [ReturnHome(0.2, 0)], far_bonus, 0.5)
+    forged = replace(case, plan=replace(case.plan, correction=Correction.MOVES))
     assert "needs move-or-stay worlds" in Recomputed(forged).faults[0][0]
 
 
 def test_limits_that_worlds_pass_are_a_fault() -> None:
     dest = np.array([[0, 1], [1, 0]])
     worlds = [Moves(dest, np.ones((2, 2)), np.full((2, 2), pay)) for pay in (-5.0, 5.0)]
-    stored = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-5.0, 5.0))], far_bonus)
-    forged = replace(stored, limits=((-1.0, 1.0),))
+    case = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-5.0, 5.0))], far_bonus)
+    forged = replace(case, limits=((-1.0, 1.0),))
     assert (
         Recomputed(forged)
         .faults[0][0]
@@ -153,31 +153,31 @@ def test_limits_that_worlds_pass_are_a_fault() -> None:
 
 
 def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:
-    stored = made(ridge_plan().belief, [EarnAtLeast(0.0, np.eye(2))], far_bonus)
-    (criterion,) = stored.plan.criteria
+    case = made(ridge_plan().belief, [EarnAtLeast(0.0, np.eye(2))], far_bonus)
+    (criterion,) = case.plan.criteria
     criteria = (replace(criterion, unit=2.0 * criterion.unit),)
-    forged = replace(stored, plan=replace(stored.plan, criteria=criteria))
+    forged = replace(case, plan=replace(case.plan, criteria=criteria))
     assert Recomputed(forged).faults[0][0] == "the range of earnings is 10, but is claimed to be 20"
 
 
 def test_an_upper_bound_is_found_from_nothing_near() -> None:
     """Policy iteration gets there from a bad plan's policies; with the wrong price it is loose."""
-    stored = ridge_plan(0.9)
-    lazy = replace(stored.plan, outbound=np.zeros_like(stored.plan.outbound))
-    assert Recomputed(replace(stored, plan=lazy)).upper == pytest.approx(0.4)
-    (criterion,) = stored.plan.criteria
-    free = replace(stored.plan, criteria=(replace(criterion, multiplier=0.0),))
-    assert Recomputed(replace(stored, plan=free)).upper == pytest.approx(1.0)
+    case = ridge_plan(0.9)
+    lazy = replace(case.plan, outbound=np.zeros_like(case.plan.outbound))
+    assert Recomputed(replace(case, plan=lazy)).upper == pytest.approx(0.4)
+    (criterion,) = case.plan.criteria
+    free = replace(case.plan, criteria=(replace(criterion, multiplier=0.0),))
+    assert Recomputed(replace(case, plan=free)).upper == pytest.approx(1.0)
 
 
 def test_leaving_pays_once_and_what_comes_after_counts_for_the_worth() -> None:
     inside = np.array([[True, True], [False, False]])
-    stored = made(ridge_plan().belief, [StayInside(inside, 0.9)], _stays, 0.5)
-    found = Recomputed(stored)
+    case = made(ridge_plan().belief, [StayInside(inside, 0.9)], _stays, 0.5)
+    found = Recomputed(case)
     assert found.bounds["plan"] == pytest.approx((0.9,), abs=1e-9)
     assert found.value == pytest.approx(0.4)  # the crater of docs/criteria.md
-    lazy = replace(stored.plan, afterwards=np.array([STAY, GO], np.int32))
-    assert Recomputed(replace(stored, plan=lazy)).value < 0.4
+    lazy = replace(case.plan, afterwards=np.array([STAY, GO], np.int32))
+    assert Recomputed(replace(case, plan=lazy)).value < 0.4
 
 
 def _stays(belief: Any) -> Any:
@@ -185,7 +185,7 @@ def _stays(belief: Any) -> Any:
 
 
 def test_nothing_is_asked_of_the_planner_or_its_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = every_plan("moves")
+    case = every_plan("moves")
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("asked the planner")
@@ -193,4 +193,4 @@ def test_nothing_is_asked_of_the_planner_or_its_solvers(monkeypatch: pytest.Monk
     monkeypatch.setattr(Planner, "plan", refuse)
     for name in ("engines.engine_for", "returns.solve_return", "constrained.solve_constrained"):
         monkeypatch.setattr(f"homeward.solvers.{name}", refuse)
-    agrees(stored)
+    agrees(case)

@@ -10,7 +10,7 @@ from tests.certificates.cases import far, made, ridge, ridge_plan
 from homeward.safety import ReturnWithin
 
 
-def test_a_stored_plan_can_not_be_written_to_and_says_its_decision() -> None:
+def test_a_plan_case_can_not_be_written_to_and_says_its_decision() -> None:
     claims = ridge_plan().plan
     assert not claims.outbound.flags.writeable
     assert "In state 0: take " in str(claims)

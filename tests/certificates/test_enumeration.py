@@ -9,7 +9,7 @@ import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import certify, policy_values, return_bounds
+from homeward.certificates import judge, policy_values, return_bounds
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.errors import InvalidInputError
@@ -25,17 +25,17 @@ def test_the_ridge_by_hand() -> None:
 
 
 def test_a_world_of_no_weight_counts_nothing() -> None:
-    stored = made(ridge(1.0), [ReturnHome(0.9, 0)], far, 0.5)
-    assert enumerated_values(stored)["plan"] == pytest.approx((1.0,))
+    case = made(ridge(1.0), [ReturnHome(0.9, 0)], far, 0.5)
+    assert enumerated_values(case)["plan"] == pytest.approx((1.0,))
 
 
 def test_earning_and_staying_by_hand() -> None:
     inside = np.array([[True, True], [False, False]])
     rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
-    stored = made(ridge(), [StayInside(inside, 0.7), EarnAtLeast(-1.0, rewards)], far, 0.5)
+    case = made(ridge(), [StayInside(inside, 0.7), EarnAtLeast(-1.0, rewards)], far, 0.5)
     policies = np.array([[1, 0]], np.int32)  # up and stay, outside the set
-    plan = replace(stored.plan, weights=np.ones(1), outbound=policies)
-    found = enumerated_values(replace(stored, plan=plan))
+    plan = replace(case.plan, weights=np.ones(1), outbound=policies)
+    found = enumerated_values(replace(case, plan=plan))
     assert found["plan"] == pytest.approx((0.75, 0.0))
 
 
@@ -53,26 +53,26 @@ def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) ->
 def test_after_an_exit_the_other_policy_is_followed() -> None:
     inside = np.array([[True, True], [False, False]])
     rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
-    stored = made(ridge(), [StayInside(inside, 0.7), EarnAtLeast(-1.0, rewards)], far, 0.5)
+    case = made(ridge(), [StayInside(inside, 0.7), EarnAtLeast(-1.0, rewards)], far, 0.5)
     plan = replace(
-        stored.plan,
+        case.plan,
         weights=np.ones(1),
         outbound=np.array([[1, 1]], np.int32),  # up and down again, which is outside
         afterwards=np.zeros(2, np.int32),  # then stay in camp, for ½ in all where there is a way
     )
-    assert enumerated_values(replace(stored, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
+    assert enumerated_values(replace(case, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
 
 
 def test_rows_of_a_little_more_than_one_do_not_add_up_over_many_steps() -> None:
     """From state 0 half of the ways lead home (1), half to where there is none (2)."""
     rows = np.array([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
     world = SparseMDP.from_dense(rows * (1.0 + 9e-10))
-    stored = made(FiniteBelief([world]), [ReturnHome(0.4, 1)], far, 1.0 - 1e-8)
-    assert enumerated_values(stored)["plan"] == pytest.approx((0.5,), abs=1e-9)
-    (criterion,) = (replace(stored.plan.criteria[0], bound=0.54, kept_bound=0.54),)
-    lie = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
+    case = made(FiniteBelief([world]), [ReturnHome(0.4, 1)], far, 1.0 - 1e-8)
+    assert enumerated_values(case)["plan"] == pytest.approx((0.5,), abs=1e-9)
+    (criterion,) = (replace(case.plan.criteria[0], bound=0.54, kept_bound=0.54),)
+    lie = replace(case, plan=replace(case.plan, criteria=(criterion,)))
     for method in ("exact", "arithmetic"):
-        assert certify(lie, method=method).verdicts[0].refuted
+        assert judge(lie, method=method).verdicts[0].refuted
 
 
 @pytest.mark.parametrize("steps", [1, 7, 100, 101, 1_000, 2**31 - 1])
@@ -80,22 +80,22 @@ def test_a_way_home_within_very_many_steps_is_enumerated_at_once(steps: int) -> 
     """Each step from state 0 gets home (1) with probability 1e-3."""
     rows = np.array([[[0.999, 0.001]], [[0.0, 1.0]]])
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    stored = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
-    (criterion,) = stored.plan.criteria
+    case = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    (criterion,) = case.plan.criteria
     name = f"return to state 1 within {steps} step{'s' * (steps != 1)}"
     longer = replace(criterion, within=steps, name=name)
-    stored = replace(stored, plan=replace(stored.plan, criteria=(longer,)))
+    case = replace(case, plan=replace(case.plan, criteria=(longer,)))
     way = 1.0 - 0.999 ** (steps + 1)
-    assert enumerated_values(stored)["plan"] == pytest.approx((way,), abs=1e-12)
-    assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+    assert enumerated_values(case)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert Recomputed(case).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
 def test_policies_for_fewer_steps_left_are_followed_last() -> None:
     """With more than 200 steps left it waits; with fewer it goes home, which works every 100th."""
     rows = np.array([[[1.0, 0.0], [0.99, 0.01]], [[0.0, 1.0], [0.0, 1.0]]])
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    stored = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
-    (criterion,) = stored.plan.criteria
+    case = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    (criterion,) = case.plan.criteria
     slow = replace(
         criterion,
         within=2**31,
@@ -105,19 +105,19 @@ def test_policies_for_fewer_steps_left_are_followed_last() -> None:
         return_policy=np.array([0, -1], np.int32),
     )
     wait = np.zeros((1, 1, 2), np.int32)
-    plan = replace(stored.plan, criteria=(slow,), weights=np.ones(1), outbound=wait)
-    stored = replace(stored, plan=plan)
+    plan = replace(case.plan, criteria=(slow,), weights=np.ones(1), outbound=wait)
+    case = replace(case, plan=plan)
     way = 1.0 - 0.99**200
-    assert enumerated_values(stored)["plan"] == pytest.approx((way,), abs=1e-12)
-    assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+    assert enumerated_values(case)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert Recomputed(case).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
 def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stored = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
+    case = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
     monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
     reason = "the return within 4 steps can't be checked: its values still change after 1 steps"
     with pytest.raises(InvalidInputError, match=reason):
-        certify(stored, method="arithmetic")
-    assert certify(stored, episodes=100).notes == (f"arithmetic not checked: {reason}",)
+        judge(case, method="arithmetic")
+    assert judge(case, episodes=100).notes == (f"arithmetic not checked: {reason}",)

@@ -18,11 +18,11 @@ from homeward.safety import EarnAtLeast, ReturnHome
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
-    from homeward.certificates import StoredPlan
+    from homeward.certificates import PlanCase
 
 
-def intervals(stored: StoredPlan, **options: Any) -> dict[str, list[tuple[float, float, float]]]:
-    found = sample(stored, options.pop("episodes", 600), 0.01, **options)
+def intervals(case: PlanCase, **options: Any) -> dict[str, list[tuple[float, float, float]]]:
+    found = sample(case, options.pop("episodes", 600), 0.01, **options)
     return {name: [(s.estimate, s.low, s.high) for s in each] for name, each in found.items()}
 
 
@@ -32,12 +32,10 @@ def test_intervals_hold_the_exact_value(asked: tuple[str, ...], fixed: bool) -> 
     rng = np.random.default_rng(5)
     for number in range(6):
         case = random_case(asked, number, rng, fixed=fixed)
-        stored = made(case.belief, case.criteria, far_bonus, case.discount, recall=case.recall)
-        exactly = enumerated_values(stored)
-        for name, each in sample(stored, 600, 1e-6).items():
-            for found, true, criterion in zip(
-                each, exactly[name], stored.plan.criteria, strict=True
-            ):
+        case = made(case.belief, case.criteria, far_bonus, case.discount, recall=case.recall)
+        exactly = enumerated_values(case)
+        for name, each in sample(case, 600, 1e-6).items():
+            for found, true, criterion in zip(each, exactly[name], case.plan.criteria, strict=True):
                 slack = 1e-9 * criterion.unit
                 assert found.low - slack <= true <= found.high + slack
                 assert found.low <= found.estimate <= found.high
@@ -53,25 +51,25 @@ def test_a_count_is_near_the_truth() -> None:
 
 def test_what_is_earned_until_a_recall_is_near_the_discounted_total() -> None:
     rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
-    stored = made(ridge(), [EarnAtLeast(-1.0, rewards)], far, 0.5)
-    plan = replace(stored.plan, weights=np.ones(1), outbound=np.array([[0, 0]], np.int32))
-    ((mean, low, high),) = intervals(replace(stored, plan=plan))["plan"]
+    case = made(ridge(), [EarnAtLeast(-1.0, rewards)], far, 0.5)
+    plan = replace(case.plan, weights=np.ones(1), outbound=np.array([[0, 0]], np.int32))
+    ((mean, low, high),) = intervals(replace(case, plan=plan))["plan"]
     assert (mean, high) == (2.0, 2.0)
     assert low < 2.0
     plan = replace(plan, outbound=np.array([[1, 1]], np.int32))  # up and down, as far as it goes
-    ((mean, low, high),) = intervals(replace(stored, plan=plan))["plan"]
+    ((mean, low, high),) = intervals(replace(case, plan=plan))["plan"]
     assert (mean, low) == (0.0, 0.0)
     plan = replace(plan, weights=np.array([0.25, 0.75]), outbound=np.array([[0, 0], [1, 0]]))
-    ((mean, _, _),) = intervals(replace(stored, plan=plan), episodes=20_000)["plan"]
+    ((mean, _, _),) = intervals(replace(case, plan=plan), episodes=20_000)["plan"]
     assert mean == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize("recall", [None, 3])
 @pytest.mark.parametrize("name", every_belief())
 def test_every_belief_can_be_played_in(name: str, recall: int | None) -> None:
-    stored = every_plan(name, recall=recall)
-    for part in stored.parts:
-        each = sample(stored, 200, 1e-6)[part.name]
+    case = every_plan(name, recall=recall)
+    for part in case.parts:
+        each = sample(case, 200, 1e-6)[part.name]
         for found, claimed in zip(each, part.claims, strict=True):
             assert found.high >= claimed - 1e-9
 
@@ -80,12 +78,12 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sampling, "POOL_START_SECONDS", -1.0)
-    stored, episodes = every_plan("heights"), 3 * CHUNK + 7
+    case, episodes = every_plan("heights"), 3 * CHUNK + 7
     told: list[int] = []
-    one = intervals(stored, episodes=episodes, seed=3)
-    assert intervals(stored, episodes=episodes, seed=3, jobs=2, progress=told.append) == one
+    one = intervals(case, episodes=episodes, seed=3)
+    assert intervals(case, episodes=episodes, seed=3, jobs=2, progress=told.append) == one
     assert sum(told) == episodes
-    assert intervals(stored, episodes=episodes, seed=4) != one
+    assert intervals(case, episodes=episodes, seed=4) != one
 
 
 def test_processes_are_not_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +95,8 @@ def test_processes_are_not_started_for_little_work(monkeypatch: pytest.MonkeyPat
 
 
 def test_cut_episodes_speak_for_the_claim_above_and_against_it_below() -> None:
-    stored = ridge_plan(0.9)
-    long = replace(stored, plan=replace(stored.plan, discount=1.0 - 1e-9))
+    case = ridge_plan(0.9)
+    long = replace(case, plan=replace(case.plan, discount=1.0 - 1e-9))
     found = sample(long, 100, 0.01)["plan"][0]
     assert (found.low, found.high, found.cut) == (0.0, 1.0, 100)
     rewards = np.array([[1.0, 0.0], [0.5, 0.0]])
@@ -151,9 +149,9 @@ def test_a_range_of_nothing_is_a_unit_a_step() -> None:
 def test_where_the_process_may_end_nothing_is_earned_after() -> None:
     rows = np.array([[[0.5, 0.0], [0.0, 0.5]], [[0.5, 0.0], [0.0, 0.5]]])
     belief = FiniteBelief([SparseMDP.from_dense(rows, np.full((2, 2), -1.0))])
-    stored = made(belief, [EarnAtLeast(-5.0)], far, 0.5)
-    assert range_of(stored, 0) == (-2.0, 0.0)
-    ((mean, low, high),) = intervals(stored, episodes=5000)["plan"]
+    case = made(belief, [EarnAtLeast(-5.0)], far, 0.5)
+    assert range_of(case, 0) == (-2.0, 0.0)
+    ((mean, low, high),) = intervals(case, episodes=5000)["plan"]
     assert mean == pytest.approx(-4.0 / 3.0, abs=0.05)  # Σ (γ/2)ᵗ
     assert low < mean < high
     dirichlet = DirichletBelief.independent(np.ones((2, 2, 2)), np.eye(2))

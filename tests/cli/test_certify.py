@@ -7,26 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 from tests.certificates.kinds import NAME as HILL
-from tests.cli.test_app import homeward
 from tests.runs.kinds import meadow
 from typer.testing import CliRunner
 
-from homeward.beliefs.corrections import Correction
-from homeward.certificates import certificate, load_plan, save_stored
+from homeward.certificates import certificate
 from homeward.cli.app import app
 from homeward.errors import HomewardError
 from homeward.runs import Run
 from homeward.runs.log import to_line
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from typer.testing import Result
-
-    from homeward.certificates import StoredPlan
 
 
 def invoke(*arguments: object) -> Result:
@@ -46,18 +40,6 @@ def refused(*arguments: object) -> str:
     return str(result.exception)
 
 
-def file_of(tmp_path: Path, stored: StoredPlan) -> Path:
-    path = tmp_path / "plan.npz"
-    save_stored(stored, path)
-    return path
-
-
-def forged() -> StoredPlan:
-    stored = ridge_plan(0.9)
-    (criterion,) = stored.plan.criteria
-    return replace(stored, plan=replace(stored.plan, criteria=(replace(criterion, bound=0.95),)))
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     made_run = meadow(tmp_path / "run", moody=False, limit=5)
@@ -65,88 +47,47 @@ def run(tmp_path: Path) -> Run:
     return made_run
 
 
-def test_a_sound_plan_exits_with_zero_and_a_verdict_for_each_claim(tmp_path: Path) -> None:
-    found = answer(file_of(tmp_path, ridge_plan(0.9)), "--episodes", 500)
-    assert found["refuted"] is False
-    assert [(v["part"], v["exact"]) for v in found["verdicts"]] == [
-        ("plan", pytest.approx(0.9)),
-        ("action", pytest.approx(1.0)),
-    ]
+def test_every_claim_of_a_step_has_a_verdict(run: Run) -> None:
+    found = answer(run.directory, "--step", 3, "--episodes", 500)
+    assert (found["step"], found["refuted"]) == (3, False)
     first = found["verdicts"][0]
+    assert first["claimed"] == list(run.records())[2].bounds[0]
     assert {"criterion", "claimed", "estimate", "low", "high", "refuted"} <= set(first)
     assert (found["episodes"], found["confidence"], found["seed"]) == (500, 0.99, 0)
 
 
-def test_a_forged_plan_exits_with_one_and_says_why(tmp_path: Path) -> None:
-    result = invoke(file_of(tmp_path, forged()), "--episodes", 3000)
-    assert result.exit_code == 1
-    told = " ".join(result.stdout.replace("│", " ").split())
-    assert "refuted: the exact value is 0.9" in told
-    assert "1 of 2 bounds are refuted" in told
-    assert answer(tmp_path / "plan.npz", "--episodes", 3000, code=1)["refuted"] is True
-
-
-def test_the_table_says_what_was_done(tmp_path: Path) -> None:
-    result = invoke(file_of(tmp_path, every_plan("heights")), "--episodes", 300)
-    told = " ".join(result.stdout.replace("│", " ").split())
+def test_the_table_says_what_was_done(run: Run) -> None:
+    told = " ".join(invoke(run.directory, "--episodes", 300).stdout.replace("│", " ").split())
     for words in (
+        "step 5",
         "return to state 0",
         "claimed",
         "Arithmetic: the value of the plan is",
         "the value of every safe plan is at most",
         "Sampling: 300 episodes, seed 0",
-        "hold jointly with probability at least 0.99",
-        "Not enumerated: only a FiniteBelief",
+        "probability at least 0.99",
         "bounds are refuted",
     ):
         assert words in told
 
 
-def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
-    stored = ridge_plan(0.9)
-    lie = replace(stored, plan=replace(stored.plan, upper_bound=0.1))
-    result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
-    assert result.exit_code == 1
-    assert "Refuted: the claimed upper bound on safe plans is 0.1" in result.stdout
-    assert "No bound is refuted, but another claim is" in result.stdout
-
-
-def test_a_plan_without_a_correction_is_said_to_be_unproven(tmp_path: Path) -> None:
-    stored = made(ridge(), [ReturnHome(0.9, 0)], far, 0.5, correction=Correction.NAIVE)
-    result = invoke(file_of(tmp_path, stored), "--episodes", 200)
-    assert result.exit_code == 1
-    assert "believed, not proven" in result.stdout
-    assert "believed, not proven" in answer(tmp_path / "plan.npz", code=1)["notes"][0]
-
-
-def test_a_method_can_be_asked_for_by_name(tmp_path: Path) -> None:
-    path = file_of(tmp_path, ridge_plan(0.9))
-    for method in ("exact", "sampling", "arithmetic"):
-        found = answer(path, "--method", method, "--episodes", 200)
+def test_a_method_can_be_asked_for_by_name(run: Run, tmp_path: Path) -> None:
+    for method in ("sampling", "arithmetic"):
+        found = answer(run.directory, "--method", method, "--episodes", 200)
         assert {v["method"] for v in found["verdicts"]} == {method}
-    assert "only a FiniteBelief can be enumerated" in refused(
-        file_of(tmp_path, every_plan("heights")), "--method", "exact"
-    )
+    grid = Run.create(tmp_path / "grid", "grid", {"size": 6, "limit": 2, "algorithm": "paper"})
+    grid.resume()
+    assert "only a FiniteBelief can be enumerated" in refused(grid.directory, "--method", "exact")
 
 
-def test_the_seed_decides_and_the_confidence_widens(tmp_path: Path) -> None:
-    path = file_of(tmp_path, ridge_plan(0.9))
+def test_the_seed_decides_and_the_confidence_widens(run: Run) -> None:
     options = ("--method", "sampling", "--episodes", 500)
-    one, same = (answer(path, *options)["verdicts"] for _ in range(2))
+    one, same = (answer(run.directory, *options)["verdicts"] for _ in range(2))
     assert one == same
-    wide = answer(path, *options, "--confidence", "0.99999")["verdicts"]
-    assert wide[0]["low"] < one[0]["low"] < one[0]["high"] < wide[0]["high"]
-
-
-def test_a_step_of_a_run_is_certified_and_its_plan_saved(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "plan.npz"
-    found = answer(run.directory, "--step", 3, "--out", out, "--episodes", 200)
-    assert (found["step"], found["saved"]) == (3, str(out))
-    assert found["verdicts"][0]["claimed"] == list(run.records())[2].bounds[0]
-    assert answer(out, "--episodes", 200)["verdicts"] == found["verdicts"]
-    assert load_plan(out).plan.action == list(run.records())[2].action
-    assert "step 5" in invoke(run.directory, "--episodes", 100).stdout
-    assert f"plan: {out}" in invoke(run.directory, "--out", out, "--episodes", 100).stdout
+    other = answer(run.directory, *options, "--seed", 1)["verdicts"]
+    assert other[0]["estimate"] != one[0]["estimate"] or other[0]["low"] == one[0]["low"]
+    wide = answer(run.directory, *options, "--confidence", "0.99999")["verdicts"]
+    assert wide[0]["low"] < one[0]["low"]
 
 
 def test_a_log_that_was_tampered_with_exits_with_one(run: Run) -> None:
@@ -173,9 +114,6 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert "the run claims a lower bound of 1.000000; required is 1" in told
     assert told.count("confirmed: a path home exists after each of") == 2
     assert "Planned again: confirmed" in told
-    assert "--out applies only to runs of the paper's algorithm" in refused(
-        run.directory, "--out", tmp_path / "plan.npz"
-    )
 
 
 def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
@@ -246,36 +184,23 @@ def test_homes_are_named_by_row_and_column(tmp_path: Path) -> None:
     assert "“return to any of 0,0; 2,1” at 1" in invoke(based.directory).stdout
 
 
-def test_ctrl_c_exits_as_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_exits_as_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(certificate, "sample", stop)
-    assert invoke(file_of(tmp_path, ridge_plan())).exit_code == 130
+    assert invoke(run.directory).exit_code == 130
 
 
 def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
-    path = file_of(tmp_path, ridge_plan())
-    assert "no-such.npz: can't be read" in refused(tmp_path / "no-such.npz")
     assert "is not a run: there is no config.json" in refused(tmp_path)
-    assert "--step and --out are for runs" in refused(path, "--step", 1)
-    assert "--step and --out are for runs" in refused(path, "--out", tmp_path / "x")
+    assert "no-such" in refused(tmp_path / "no-such")
     assert "step is 9, expected 1 to 5" in refused(run.directory, "--step", 9)
-    assert "the confidence is 1.5" in refused(path, "--confidence", 1.5)
-    assert "method is 'magic'" in refused(path, "--method", "magic")
-    assert "no/such/folder" in refused(run.directory, "--out", "no/such/folder/plan.npz")
-    path.write_bytes(path.read_bytes()[:-30])
-    assert "plan.npz: " in refused(path)
-
-
-def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
-    (tmp_path / "plan.npz").write_bytes(b"rubbish")
-    result = homeward("certify", str(tmp_path / "plan.npz"))
-    assert result.returncode == 2
-    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or is truncated\n"
+    assert "the confidence is 1.5" in refused(run.directory, "--confidence", 1.5)
+    assert "method is 'magic'" in refused(run.directory, "--method", "magic")
 
 
 def test_help_teaches_with_an_example() -> None:
     told = CliRunner().invoke(app, ["certify", "--help"]).stdout
-    assert "homeward certify runs/valley --step 12 --out plan.npz" in told
+    assert "homeward certify runs/valley --step 12" in told
     assert "Exit codes" in told

@@ -58,7 +58,7 @@ def test_its_plan_is_certified_on_the_belief_as_it_was_given() -> None:
     belief = hw.FiniteBelief([corridor(0.9), corridor(0.6)])
     planner = hw.Planner(hw.RMax(), [hw.ReturnHome(0.9)])
     plan = planner.plan(belief, "cell 1")
-    assert not hw.certify(hw.StoredPlan.of(plan, belief, planner)).refuted
+    assert not hw.certify(plan, belief, planner).refuted
 
 
 def test_a_return_within_a_time_is_kept_over_a_run() -> None:

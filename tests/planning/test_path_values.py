@@ -11,9 +11,9 @@ from tests.beliefs.test_joint import random_heights, worlds_of
 
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import certify
+from homeward.certificates import judge
+from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
-from homeward.certificates.stored_plan import StoredPlan
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
@@ -56,18 +56,18 @@ def test_what_is_proven_along_paths_is_the_truth_of_all_heights(seed: int) -> No
     correction = (Correction.GENERAL, Correction.MOVES)[rng.integers(2)]
     planner = Planner(lambda _: bonus, criteria, discount, correction)
     plan = planner.plan(belief, start)
-    stored = StoredPlan.of(plan, belief, planner)
-    truth = enumerated_values(replace(stored, belief=finite(belief)))
+    case = PlanCase.of(plan, belief, planner)
+    truth = enumerated_values(replace(case, belief=finite(belief)))
     kept = truth.get("action", truth["plan"])
     for k, c in enumerate(plan.criteria):
         for bound, true in ((c.bound, truth["plan"][k]), (c.kept_bound, kept[k])):
             assert bound <= true + 1e-13 * c.unit
             if not inside or c.kind == "stay":  # nothing counts after an action outside the set
                 assert bound >= true - 1e-5 * c.unit
-    assert not certify(stored, method="arithmetic").refuted
+    assert not judge(case, method="arithmetic").refuted
 
 
-def wide_plan(**claims: Any) -> StoredPlan:
+def wide_plan(**claims: Any) -> PlanCase:
     """Return a plan on a grid that is hardly known, with changed claims."""
     belief = HeightBelief((4, 4), walls=0.1, known=np.array([2, 3, 0, 0, 3, 2] + [0] * 10))
     belief = replace(belief, walls=np.where(belief.known > 0, 0.0, 0.1))
@@ -76,7 +76,7 @@ def wide_plan(**claims: Any) -> StoredPlan:
     return changed_plan(belief, planner, claims)
 
 
-def terrain_plan(**claims: Any) -> StoredPlan:
+def terrain_plan(**claims: Any) -> PlanCase:
     """Return a plan on terrain whose far corner is worth a risky path, with changed claims."""
     height = np.add.outer(0.3 * np.arange(4), 0.4 * np.arange(4)).ravel()
     belief = TerrainBelief((4, 4), height, np.full(16, 0.06), 10.0, 5.0, 9.0)
@@ -85,47 +85,47 @@ def terrain_plan(**claims: Any) -> StoredPlan:
     return changed_plan(belief, planner, claims)
 
 
-def changed_plan(belief: Any, planner: Planner, claims: dict[str, Any]) -> StoredPlan:
-    stored = StoredPlan.of(planner.plan(belief, 0), belief, planner)
-    (criterion,) = stored.plan.criteria
-    changed = replace(stored.plan, criteria=(replace(criterion, **claims),))
-    return replace(stored, plan=changed)
+def changed_plan(belief: Any, planner: Planner, claims: dict[str, Any]) -> PlanCase:
+    case = PlanCase.of(planner.plan(belief, 0), belief, planner)
+    (criterion,) = case.plan.criteria
+    changed = replace(case.plan, criteria=(replace(criterion, **claims),))
+    return replace(case, plan=changed)
 
 
 def test_a_plan_on_a_grid_says_that_its_path_proves_it() -> None:
-    stored = wide_plan()
-    (criterion,) = stored.plan.criteria
+    case = wide_plan()
+    (criterion,) = case.plan.criteria
     assert criterion.evaluator == Evaluator.PATH
     assert criterion.bound > criterion.corrected + 0.05
-    assert not certify(stored, episodes=2000).refuted
+    assert not judge(case, episodes=2000).refuted
 
 
 def test_a_plan_on_terrain_says_that_its_path_proves_it() -> None:
-    stored = terrain_plan()
-    (criterion,) = stored.plan.criteria
+    case = terrain_plan()
+    (criterion,) = case.plan.criteria
     assert criterion.evaluator == Evaluator.PATH
     assert criterion.bound > criterion.corrected + 0.05
-    assert not certify(stored, episodes=2000).refuted
+    assert not judge(case, episodes=2000).refuted
 
 
 @pytest.mark.parametrize("make", [wide_plan, terrain_plan])
-def test_a_path_that_claims_more_than_its_moves_is_refuted(make: Callable[..., StoredPlan]) -> None:
+def test_a_path_that_claims_more_than_its_moves_is_refuted(make: Callable[..., PlanCase]) -> None:
     (honest,) = make().plan.criteria
     for claims in ({"bound": honest.bound + 1e-3}, {"kept_bound": honest.kept_bound + 1e-3}):
-        found = certify(make(**claims), method="arithmetic").verdicts
+        found = judge(make(**claims), method="arithmetic").verdicts
         assert next(v for v in found if v.refuted).refuted_by == ("arithmetic",)
 
 
 def test_an_evaluator_that_the_belief_does_not_allow_proves_only_the_corrected_bound() -> None:
     for code in ("exact", "pairs", "union", "correction"):
-        found = certify(wide_plan(evaluator=code), method="arithmetic")
+        found = judge(wide_plan(evaluator=code), method="arithmetic")
         assert any(v.refuted for v in found.verdicts), code
 
 
 def test_a_corrected_bound_that_is_too_high_is_refuted_too() -> None:
     (honest,) = wide_plan().plan.criteria
     lie = wide_plan(corrected=honest.corrected + 1e-3)
-    assert any(v.refuted for v in certify(lie, method="arithmetic").verdicts)
+    assert any(v.refuted for v in judge(lie, method="arithmetic").verdicts)
 
 
 def test_over_fixed_steps_only_the_correction_proves() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
+from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
-from homeward.certificates.stored_plan import StoredPlan
 from homeward.models import SparseMDP
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
@@ -63,7 +63,7 @@ def test_what_is_proven_on_a_finite_belief_is_true_and_no_less(
     for correction in case.corrections:
         planner = Planner(far_bonus, case.criteria, case.discount, correction, recall=case.recall)
         plan = planner.plan(case.belief, 0)
-        truth = enumerated_values(StoredPlan.of(plan, case.belief, planner))
+        truth = enumerated_values(PlanCase.of(plan, case.belief, planner))
         kept = truth.get("action", truth["plan"])
         for k, c in enumerate(plan.criteria):
             assert c.evaluator is Evaluator.EXACT

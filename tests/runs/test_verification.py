@@ -10,7 +10,7 @@ import pytest
 from tests.certificates.kinds import NAME as HILL
 from tests.runs.kinds import log_of, meadow
 
-from homeward.certificates import certify
+from homeward.certificates import judge
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs import Run
 from homeward.runs import retracing as replaying
@@ -21,7 +21,7 @@ from homeward.runs.verification import compare, plan_of_step
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homeward.certificates import StoredPlan
+    from homeward.certificates import PlanCase
     from homeward.runs.verification import RecordedPlan
 
 
@@ -33,10 +33,10 @@ def run(tmp_path: Path) -> Run:
     return made
 
 
-def stored(found: RecordedPlan) -> StoredPlan:
+def case(found: RecordedPlan) -> PlanCase:
     """Return the plan of a step of the paper's algorithm."""
-    assert found.stored is not None
-    return found.stored
+    assert found.case is not None
+    return found.case
 
 
 def forge(run: Run, step: int, **change: Any) -> None:
@@ -60,9 +60,9 @@ def test_every_step_is_planned_again_as_it_was(
         found = plan_of_step(run, record.step)
         assert found.record == record
         assert found.reasons == ()
-        assert tuple(c.bound for c in stored(found).plan.criteria) == record.bounds
-        assert stored(found).plan.action == record.action
-        certificate = compare(certify(stored(found), method="arithmetic"), found)
+        assert tuple(c.bound for c in case(found).plan.criteria) == record.bounds
+        assert case(found).plan.action == record.action
+        certificate = compare(judge(case(found), method="arithmetic"), found)
         assert not certificate.refuted
     assert log_of(run) == before
     assert not (run.directory / "lock").exists() or run.status == "finished"
@@ -73,7 +73,7 @@ def test_the_last_step_is_taken_unless_told(run: Run) -> None:
 
 
 def test_the_belief_is_the_one_before_the_step(run: Run) -> None:
-    belief: Any = stored(plan_of_step(run, 1)).belief
+    belief: Any = case(plan_of_step(run, 1)).belief
     assert belief.counts.sum() == 0
     assert belief.visited.sum() == 1
 
@@ -83,7 +83,7 @@ def test_a_grid_run_comes_out_again(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", "grid", config)
     run.resume()
     found = plan_of_step(run)
-    assert not compare(certify(stored(found), episodes=200), found).refuted
+    assert not compare(judge(case(found), episodes=200), found).refuted
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_grid_run_comes_out_again(tmp_path: Path) -> None:
 def test_a_bound_that_was_changed_in_the_log_is_refuted(run: Run, change: Any, reason: str) -> None:
     forge(run, 4, **change)
     found = plan_of_step(run, 4)
-    certificate = compare(certify(stored(found), method="arithmetic"), found)
+    certificate = compare(judge(case(found), method="arithmetic"), found)
     assert certificate.refuted
     assert any(r.startswith(reason) for v in certificate.verdicts for r in v.reasons)
 
@@ -121,7 +121,7 @@ def test_anything_else_that_was_changed_in_the_step_is_refuted(
     assert list(run.records())[3].action != 3
     forge(run, 4, **change)
     found = plan_of_step(run, 4)
-    certificate = compare(certify(stored(found), method="arithmetic"), found)
+    certificate = compare(judge(case(found), method="arithmetic"), found)
     assert certificate.refuted
     assert certificate.worth.reasons[0].startswith(reason)
 
@@ -170,7 +170,7 @@ def hill(tmp_path: Path) -> Run:
 def test_where_the_level_is_the_runs_the_verdict_is_on_the_run(hill: Run, step: int | None) -> None:
     found = plan_of_step(hill, step)
     assert found.record.step == (2 if step is None else step)
-    assert found.stored is None
+    assert found.case is None
     assert not found.refuted
     assert found.run is not None
     assert found.run.level == 0.8
@@ -230,7 +230,7 @@ def test_a_record_that_does_not_say_what_is_kept_is_refused(hill: Run, holding: 
 def test_a_run_of_the_papers_algorithm_makes_no_claim_on_the_whole_run(run: Run) -> None:
     found = plan_of_step(run)
     assert (found.run, found.homes) == (None, ())
-    judged = compare(certify(stored(found), method="arithmetic"), found)
+    judged = compare(judge(case(found), method="arithmetic"), found)
     assert judged.as_dict()["run"] is None
 
 

@@ -1,4 +1,4 @@
-"""Certificates: plans stored with all data that a check needs, and the checks of their claims.
+"""Certificates: plans with all data that a check needs, and the checks of their claims.
 
 Each name is imported at its first use, since a planner needs only `claims`.
 """

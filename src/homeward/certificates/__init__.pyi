@@ -1,11 +1,7 @@
-from .archive import load_plan as load_plan
-from .archive import save_plan as save_plan
-from .archive import save_stored as save_stored
 from .certificate import certify as certify
-from .codecs import Codec as Codec
-from .codecs import register_codec as register_codec
+from .certificate import judge as judge
+from .plan_case import PlanCase as PlanCase
 from .sampling import SampledEstimate as SampledEstimate
-from .stored_plan import StoredPlan as StoredPlan
 from .verdicts import Certificate as Certificate
 from .verdicts import ClaimVerdict as ClaimVerdict
 from .verdicts import RunVerdict as RunVerdict

@@ -10,12 +10,12 @@ the results nor the tolerances.
 
 These claims are checked with the formulas of ``docs/theory.md``:
 
-- The return probability is the value v [S] of the stored return policy. A state from which this
+- The return probability is the value v [S] of the claimed return policy. A state from which this
   policy never ends, or whose value would be negative, counts as giving up: v = 0.
-- A criterion's bound is the total of its corrected rewards under the stored mixture, with this v.
+- A criterion's bound is the total of its corrected rewards under the claimed mixture, with this v.
 - The upper bound is U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k), where f is the exploration value
   and g_k the total of criterion k, both of a policy π. It uses the best return policy instead of
-  the stored one. For every λ ≥ 0, U(λ) is at least the value of every mixture that meets the
+  the claimed one. For every λ ≥ 0, U(λ) is at least the value of every mixture that meets the
   levels. The error bound of policy iteration is added.
 - The claim that no plan is safe holds if U(λ) with f = 0 is below 0 for some λ ≥ 0. The check adds
   all rounding errors to U(λ).
@@ -42,7 +42,7 @@ from homeward.certificates.policy_evaluation import (
 from homeward.certificates.return_bounds import return_bounds
 
 if TYPE_CHECKING:
-    from homeward.certificates.stored_plan import StoredPlan
+    from homeward.certificates.plan_case import PlanCase
 
 ROUNDING = 1e-14  # rounding error of a value, relative to the largest possible value
 ANYWHERE_ROUNDING = 1e-25  # the same, relative to that value if all states were reachable
@@ -56,13 +56,13 @@ class Recomputed:
     exploration reward and its absolute value, `totals` the corrected reward of each criterion.
     """
 
-    def __init__(self, stored: StoredPlan) -> None:
-        plan, world = stored.plan, mean_model(stored.belief)
+    def __init__(self, case: PlanCase) -> None:
+        plan, world = case.plan, mean_model(case.belief)
         self.near = near = reachable(world.rows, np.isfinite(world.reward), plan.state)
-        closed, totals, highest, faults = _closed(stored, world), [], [], []
+        closed, totals, highest, faults = _closed(case, world), [], [], []
         for k, criterion in enumerate(plan.criteria):
             faults.append(list(closed))
-            proven, most = _totals(stored, world, k, criterion, faults[k])
+            proven, most = _totals(case, world, k, criterion, faults[k])
             totals.append(proven.restricted(near))
             highest.append(most.restricted(near))
         after = plan.afterwards
@@ -73,8 +73,8 @@ class Recomputed:
             kept_outbound=plan.kept_outbound[..., near],
             afterwards=None if after is None else after[..., near],
         )
-        explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
-        exits = None if stored.exits is None else stored.exits[near]
+        explore = np.where(np.isfinite(world.reward), world.reward + case.bonus, -np.inf)[near]
+        exits = None if case.exits is None else case.exits[near]
         self.chain = chain = PolicyEvaluator(
             world.restricted(near), plan.discount, plan.steps, exits
         )
@@ -99,12 +99,12 @@ class Recomputed:
             name: tuple(t.bound(value) for t, value in zip(totals, values, strict=True))
             for name, values in (("plan", planned), ("action", taken))
         }
-        largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
+        largest = [np.abs(x[np.isfinite(x)]).max() for x in (case.bonus, world.reward)]
         # Upper bounds on the value of a plan: over all states, and over reachable states.
         self.anywhere = float(sum(largest)) * chain.span
         self.scale = float(np.abs(gains[np.isfinite(gains)]).max()) * chain.span
         self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * self.anywhere
-        self.objections = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
+        self.objections = tuple(objections(self, ahead, case.bonus[case.plan.state]))
         prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
         self.prices = float(sum(prices))
         self.upper: float | None = None  # upper bound on the value of safe plans, if claimed
@@ -115,9 +115,9 @@ class Recomputed:
             self.short = _short(self, highest, prices)
 
 
-def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
+def _closed(case: PlanCase, world: MeanModel) -> list[str]:
     """Return a sentence for each policy that takes an action which can't be chosen."""
-    plan, each = stored.plan, np.arange(world.shape[0])
+    plan, each = case.plan, np.arange(world.shape[0])
     shut = ~np.isfinite(world.reward)
     policies = [
         ("the plan", plan.outbound),
@@ -135,13 +135,13 @@ def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
 
 
 def _totals(
-    stored: StoredPlan, world: MeanModel, k: int, criterion: CriterionClaims, faults: list[str]
+    case: PlanCase, world: MeanModel, k: int, criterion: CriterionClaims, faults: list[str]
 ) -> tuple[Total, Total]:
-    """Return the corrected reward of criterion `k` for its stored and for its best return policy.
+    """Return the corrected reward of criterion `k` for its claimed and for its best return policy.
 
     A sentence for each wrong claim is added to `faults`.
     """
-    plan, discount = stored.plan, stored.plan.discount
+    plan, discount = case.plan, case.plan.discount
     moves, fixed = plan.correction == "moves", plan.steps is not None
     if moves and world.graph is None:
         faults.append("the moves correction needs move-or-stay worlds")
@@ -156,8 +156,8 @@ def _totals(
     least, unit = 0.0, 1.0
     each = best = np.ones(world.shape)
     if criterion.kind == "earn":
-        low, high = _range(stored, world, k, faults)
-        span, given = high - low, stored.rewards[k]
+        low, high = _range(case, world, k, faults)
+        span, given = high - low, case.rewards[k]
         paid = world.reward if given is None else given
         paid = np.where(np.isfinite(world.reward), paid, low)
         each = np.clip((paid - low) / span, 0.0, 1.0) if span > 0.0 else np.zeros(world.shape)
@@ -192,12 +192,12 @@ def _totals(
     return total(each), total(best)
 
 
-def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> tuple[float, float]:
+def _range(case: PlanCase, world: MeanModel, k: int, faults: list[str]) -> tuple[float, float]:
     """Return the least and the greatest reward of one step that counts for criterion `k`.
 
     A sentence is added to `faults` if the rewards of the worlds are outside the claimed limits.
     """
-    given, limits = stored.rewards[k], stored.limits[k]
+    given, limits = case.rewards[k], case.limits[k]
     if given is not None:
         paid = given[np.isfinite(world.reward)]
         low, high = float(paid.min()), float(paid.max())

@@ -19,18 +19,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from homeward.arrays import index, number
-from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs import Belief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE, PlanClaims
 from homeward.certificates.joint_check import path_total
-from homeward.certificates.own_criteria import certify_with_own
+from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import (
@@ -45,7 +44,7 @@ from homeward.errors import InvalidInputError
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.certificates.stored_plan import Part, StoredPlan
+    from homeward.certificates.plan_case import Part
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -66,7 +65,9 @@ UNCORRECTED = "the plan was made without a correction (naive): its bounds are be
 
 
 def certify(
-    stored: StoredPlan,
+    plan: PlanClaims,
+    belief: Belief,
+    planner: Any,
     *,
     method: Method = "all",
     episodes: int = 10_000,
@@ -75,12 +76,16 @@ def certify(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Certificate:
-    """Return a verdict on every claim of a stored plan.
+    """Return a verdict on every claim of a plan.
 
     Parameters
     ----------
-    stored
-        The plan with its belief.
+    plan
+        The plan.
+    belief
+        The belief that it was made with.
+    planner
+        The planner that made it.
     method
         ``"all"`` uses every method that works for the belief. A single method that does not work
         for it raises an `InvalidInputError`.
@@ -95,6 +100,29 @@ def certify(
     progress
         Function that is called with the number of episodes simulated since its last call.
     """
+    case = PlanCase.of(plan, belief, planner)
+    return judge(
+        case,
+        method=method,
+        episodes=episodes,
+        confidence=confidence,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def judge(
+    case: PlanCase,
+    *,
+    method: Method = "all",
+    episodes: int = 10_000,
+    confidence: float = 0.99,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Certificate:
+    """Return the verdict of `certify` on a plan that is given with its belief and its bonus."""
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
     index(seed, 2**63, "the seed", InvalidInputError)
@@ -103,11 +131,7 @@ def certify(
     for name, count, most in (("episodes", episodes, 2**62), ("processes", jobs, 2**20)):
         if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
-    if any(own is not None for own in stored.own):
-        options: Any = {"episodes": episodes, "confidence": confidence, "seed": seed}
-        known = partial(certify, method=method, jobs=jobs, progress=progress, **options)
-        return certify_with_own(stored, known, **options)
-    began, plan, parts = time.perf_counter(), stored.plan, stored.parts
+    began, plan, parts = time.perf_counter(), case.plan, case.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]
     if not claims:
@@ -119,29 +143,29 @@ def certify(
     exactly = sampled = again = None
     recomputed: dict[str, list[float | None]] = {}
     if method in ("all", "exact"):
-        reason = why_not_enumerable(stored)
+        reason = why_not_enumerable(case)
         if reason is None:
-            exactly = enumerated_values(stored)
+            exactly = enumerated_values(case)
         elif method == "exact":
             raise InvalidInputError(reason)
         else:
             notes.append(f"not enumerated: {reason}")
     if method in ("all", "arithmetic"):
         try:
-            again = Recomputed(stored)
-            recomputed = _bounds(stored, again)
+            again = Recomputed(case)
+            recomputed = _bounds(case, again)
         except InvalidInputError as reason:
             if method == "arithmetic":
                 raise
             notes.append(f"arithmetic not checked: {reason}")
     if method in ("all", "sampling"):
         doubt = (1.0 - confidence) / len(claims)
-        sampled = sample(stored, episodes, doubt, seed, jobs, progress)
+        sampled = sample(case, episodes, doubt, seed, jobs, progress)
     verdicts = []
     for part, k in claims:
         criterion = plan.criteria[k]
         verdict = unjudged(
-            *(plan, part, k, unit_of(stored, k)),
+            *(plan, part, k, unit_of(case, k)),
             None if exactly is None else exactly[part.name][k],
             None if sampled is None else sampled[part.name][k],
             recomputed[part.name][k] if recomputed else None,
@@ -154,7 +178,7 @@ def certify(
         if again is not None:
             against += [("arithmetic", fault) for fault in again.faults[k]]
         verdicts.append(judged(verdict, against))
-    worth = replace(worth, reasons=tuple(_not_optimal(stored, verdicts)))
+    worth = replace(worth, reasons=tuple(_not_optimal(case, verdicts)))
     if again is not None:
         worth = _judge_worth(worth, plan, again)
     return Certificate(
@@ -169,40 +193,38 @@ def certify(
     )
 
 
-def _bounds(stored: StoredPlan, again: Recomputed) -> dict[str, list[float | None]]:
+def _bounds(case: PlanCase, again: Recomputed) -> dict[str, list[float | None]]:
     """Return for each mixture, by its name, the bound of each criterion by its own evaluator.
 
     A bound is None if the evaluator would have to enumerate worlds that are too large.
     """
-    plan, exact = stored.plan, {}
-    if "exact" in {c.evaluator for c in plan.criteria} and why_not_enumerable(stored) is None:
-        exact = enumerated_values(stored)
+    plan, exact = case.plan, {}
+    if "exact" in {c.evaluator for c in plan.criteria} and why_not_enumerable(case) is None:
+        exact = enumerated_values(case)
 
     def bound(part: Part, k: int) -> float | None:
         evaluator = plan.criteria[k].evaluator
-        if evaluator == "exact" and isinstance(stored.belief, FiniteBelief):
+        if evaluator == "exact" and isinstance(case.belief, FiniteBelief):
             return exact[part.name][k] if exact else None
-        if evaluator == "path" and isinstance(stored.belief, JOINT_BELIEFS) and plan.steps is None:
-            return _path_bound(stored, again, part, k)
+        if evaluator == "path" and isinstance(case.belief, JOINT_BELIEFS) and plan.steps is None:
+            return _path_bound(case, again, part, k)
         return again.bounds[part.name][k]
 
-    return {part.name: [bound(part, k) for k in range(len(plan.criteria))] for part in stored.parts}
+    return {part.name: [bound(part, k) for k in range(len(plan.criteria))] for part in case.parts}
 
 
-def _path_bound(stored: StoredPlan, again: Recomputed, part: Part, k: int) -> float:
+def _path_bound(case: PlanCase, again: Recomputed, part: Part, k: int) -> float:
     """Return the bound of a mixture on criterion `k`, at least the corrected bound.
 
     It is the weighted mean over the policies of the probability that all moves of a path work.
     """
-    plan, criterion, total = stored.plan, stored.plan.criteria[k], again.totals[k]
-    worth = np.ones(stored.bonus.shape)
+    plan, criterion, total = case.plan, case.plan.criteria[k], again.totals[k]
+    worth = np.ones(case.bonus.shape)
     if criterion.kind == "earn":
         worth[again.near] = np.asarray(total.leaving) / (1.0 - plan.discount)
     mean = sum(
         weight
-        * path_total(
-            stored.belief, criterion, policy, worth, plan.state, plan.discount, stored.exits
-        )
+        * path_total(case.belief, criterion, policy, worth, plan.state, plan.discount, case.exits)
         for weight, policy in zip(part.weights, part.outbound, strict=True)
     )
     return max(again.bounds[part.name][k], total.bound(float(mean)))
@@ -216,12 +238,12 @@ def _against(verdict: ClaimVerdict, unit: float) -> Iterator[tuple[str, str]]:
         yield "arithmetic", f"the recomputed bound is {again:.6g}"
 
 
-def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
+def _not_optimal(case: PlanCase, verdicts: list[ClaimVerdict]) -> list[str]:
     """Return a sentence for each level that the claimed bounds of an "optimal" plan miss.
 
     As in the planner, the tolerance is relative to the range of rewards in all states.
     """
-    plan = stored.plan
+    plan = case.plan
     if plan.status is not Status.OPTIMAL:
         return []
     slack = LEVEL_TOLERANCE + STEP_ROUNDING * plan.expected_steps
@@ -229,7 +251,7 @@ def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
         "the plan claims to be optimal, but its corrected bound "
         f"{plan.criteria[k].corrected:.6g} for {v.criterion!r} is below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
-        if plan.criteria[k].corrected < v.level - slack * unit_of(stored, k, anywhere=True)
+        if plan.criteria[k].corrected < v.level - slack * unit_of(case, k, anywhere=True)
     ]
 
 

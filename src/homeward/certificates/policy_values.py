@@ -19,7 +19,7 @@ from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.stored_plan import StoredPlan
+    from homeward.certificates.plan_case import PlanCase
 
 MAX_ENTRIES = 2_000_000  # largest number of entries of a world's dense transitions [S, A, S]
 MAX_SINGLE_STEPS = 100  # largest number of steps of a return policy that are computed one by one
@@ -237,9 +237,9 @@ def play_out(
     return False
 
 
-def why_not_enumerable(stored: StoredPlan) -> str | None:
+def why_not_enumerable(case: PlanCase) -> str | None:
     """Return the reason why a plan's exact values can't be computed; None if they can."""
-    belief = stored.belief
+    belief = case.belief
     if not isinstance(belief, FiniteBelief):
         return f"only a FiniteBelief can be enumerated, but this is a {type(belief).__name__}"
     states, actions = belief.counts.shape
@@ -248,28 +248,28 @@ def why_not_enumerable(stored: StoredPlan) -> str | None:
     return None
 
 
-def enumerated_values(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
+def enumerated_values(case: PlanCase) -> dict[str, tuple[float, ...]]:
     """Return the exact values of all criteria under a finite belief, for each mixture of the plan.
 
-    The keys are the names in `StoredPlan.parts`. Rows whose sum is above 1 by rounding are
+    The keys are the names in `PlanCase.parts`. Rows whose sum is above 1 by rounding are
     normalised, since over 1/(1 − γ) steps they would give probabilities above 1. The weights of the
     worlds are normalised too.
     """
-    belief, plan = stored.belief, stored.plan
+    belief, plan = case.belief, case.plan
     assert isinstance(belief, FiniteBelief)
-    total = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
-    leaving = (stored.exits, plan.afterwards)
+    total = {part.name: np.zeros(len(plan.criteria)) for part in case.parts}
+    leaving = (case.exits, plan.afterwards)
     for chance, world in zip(belief.weights / belief.weights.sum(), belief.worlds, strict=True):
         if chance == 0.0:
             continue
         rows = dense_transitions(world)
         rows /= np.maximum(rows.sum(axis=2, keepdims=True), 1.0)
         for k, criterion in enumerate(plan.criteria):
-            given = stored.rewards[k]
+            given = case.rewards[k]
             paid = world.reward if given is None else given
             paid = np.where(np.isfinite(world.reward), paid, 0.0)
             way = exact_way(rows, criterion) if criterion.kind == "return" else None
-            for part in stored.parts:
+            for part in case.parts:
                 for weight, policy in zip(part.weights, part.outbound, strict=True):
                     value = exact_value(rows, paid, criterion, policy, plan.discount, *leaving, way)
                     total[part.name][k] += chance * weight * value[plan.state]

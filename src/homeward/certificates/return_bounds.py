@@ -1,10 +1,10 @@
-"""Bounds on the probability of returning, for a stored return policy and for the best one.
+"""Bounds on the probability of returning, for a claimed return policy and for the best one.
 
 A state from which a return policy never ends, or whose value would be negative, counts as giving
 up: its value is 0.
 
 The claims that no plan is safe, or that no safe plan has a larger value, concern all plans and all
-return policies. So the best return policy is found too, by policy iteration from the stored one.
+return policies. So the best return policy is found too, by policy iteration from the claimed one.
 Its value is rounded up: an error of ε per move changes a value by ε times the expected number of
 moves.
 """
@@ -34,7 +34,7 @@ MIN_MOVE_PROBABILITY = 1e-250  # the best return policy uses no less likely move
 def return_bounds(
     world: MeanModel, correction: str, criterion: CriterionClaims
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bound [S] of the stored return policy, and the largest bound [S] of any policy."""
+    """Return the bound [S] of the claimed return policy, and the largest one of any policy."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)

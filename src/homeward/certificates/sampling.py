@@ -51,7 +51,7 @@ from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.stored_plan import StoredPlan
+    from homeward.certificates.plan_case import PlanCase
 
 KNOWN_BELIEFS = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
 """Types of belief for which the rewards of all worlds are known."""
@@ -85,9 +85,9 @@ class Sampler:
     All arrays are copied, so that kernels are compiled for writable arrays only.
     """
 
-    def __init__(self, stored: StoredPlan, limit: int = MAX_STEPS) -> None:
-        plan, shape = stored.plan, stored.bonus.shape
-        self.stored, self.limit, self.fixed = stored, limit, plan.steps is not None
+    def __init__(self, case: PlanCase, limit: int = MAX_STEPS) -> None:
+        plan, shape = case.plan, case.bonus.shape
+        self.case, self.limit, self.fixed = case, limit, plan.steps is not None
         self.states, self.actions = int(shape[0]), int(shape[1])
         kinds = [criterion.kind for criterion in plan.criteria]
         self.stays = [k for k, kind in enumerate(kinds) if kind == "stay"]
@@ -97,17 +97,17 @@ class Sampler:
         ]
         sets = [plan.criteria[k].allowed for k in self.stays]
         self.allowed = np.array(sets, bool).reshape(len(sets), *shape)
-        exits = stored.exits
+        exits = case.exits
         self.exits: BoolArray = np.zeros(shape, bool) if exits is None else np.array(exits)
         steps = 1 if plan.steps is None else plan.steps
 
         def by_step(policies: IntArray) -> IntArray:
             return policies.astype(np.int64, order="C").reshape(-1, steps, self.states)
 
-        self.mixtures = [(np.cumsum(p.weights), by_step(p.outbound)) for p in stored.parts]
+        self.mixtures = [(np.cumsum(p.weights), by_step(p.outbound)) for p in case.parts]
         after = np.zeros((steps, self.states), np.int64)
         self.afterwards = by_step(after if plan.afterwards is None else plan.afterwards)[0]
-        self.ranges = {k: range_of(stored, k) for k in self.earns}
+        self.ranges = {k: range_of(case, k) for k in self.earns}
         self._dest: IntArray | None = None
         self._rows: tuple[IntArray, IntArray] | None = None
 
@@ -117,13 +117,13 @@ class Sampler:
         Equal arguments give equal tallies.
         """
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        plan = self.stored.plan
+        plan = self.case.plan
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))
         counted = 1.0 if self.fixed else plan.expected_steps
         for world, count in self._worlds(rng, episodes):
             rows, rewards = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
             for i, k in enumerate(self.earns):
-                given = self.stored.rewards[k]
+                given = self.case.rewards[k]
                 reward = world.reward if given is None else given
                 rewards[i] = np.where(np.isfinite(world.reward), reward, 0.0)
             hopeful = [  # masks [S] of states from which each return policy can reach home
@@ -153,7 +153,7 @@ class Sampler:
 
     def _worlds(self, rng: np.random.Generator, episodes: int) -> Iterator[tuple[Model, int]]:
         """Yield worlds drawn from the belief, each with its number of episodes."""
-        belief = self.stored.belief
+        belief = self.case.belief
         if not isinstance(belief, FiniteBelief):
             yield from ((belief.sample(rng), 1) for _ in range(episodes))
             return
@@ -205,38 +205,38 @@ def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray
     return at_home, policies, criterion.return_since.astype(np.int64), within
 
 
-def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
+def range_of(case: PlanCase, k: int) -> tuple[float, float]:
     """Return the least and the greatest possible earnings of criterion k in any world."""
-    low, high = _rewards_range(stored, k)
-    if not isinstance(stored.belief.mean(), Moves):  # after the process ends, the reward is 0
+    low, high = _rewards_range(case, k)
+    if not isinstance(case.belief.mean(), Moves):  # after the process ends, the reward is 0
         low, high = min(low, 0.0), max(high, 0.0)
-    return low * stored.plan.expected_steps, high * stored.plan.expected_steps
+    return low * case.plan.expected_steps, high * case.plan.expected_steps
 
 
-def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
+def unit_of(case: PlanCase, k: int, *, anywhere: bool = False) -> float:
     """Return the unit of a claim on criterion k: 1 for a probability, else the range of earnings.
 
     By default the range covers the states that the plan can reach; with `anywhere`, all states.
     """
-    if stored.plan.criteria[k].kind != "earn":
+    if case.plan.criteria[k].kind != "earn":
         return 1.0
-    low, high = _rewards_range(stored, k, anywhere=anywhere)
-    if not isinstance(stored.belief.mean(), Moves):
+    low, high = _rewards_range(case, k, anywhere=anywhere)
+    if not isinstance(case.belief.mean(), Moves):
         low = min(low, 0.0)
-    return (high - low if high > low else 1.0) * stored.plan.expected_steps
+    return (high - low if high > low else 1.0) * case.plan.expected_steps
 
 
-def _rewards_range(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tuple[float, float]:
+def _rewards_range(case: PlanCase, k: int, *, anywhere: bool = False) -> tuple[float, float]:
     """Return the least and the greatest reward of one step that counts for criterion k.
 
     By default the range covers the states that the plan can reach; with `anywhere`, all states. If
     the criterion uses the rewards of the worlds and these are unknown, its limits are returned.
     """
-    belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
+    belief, given, limits = case.belief, case.rewards[k], case.limits[k]
     mean = belief.mean()
     usable = np.isfinite(mean.reward)
     if not anywhere:
-        near = reachable(mean.sparse().transitions, usable, stored.plan.state)
+        near = reachable(mean.sparse().transitions, usable, case.plan.state)
         usable &= np.isin(np.arange(mean.states), near)[:, None]
     if given is None and limits is not None and not isinstance(belief, KNOWN_BELIEFS):
         return limits
@@ -247,7 +247,7 @@ def _rewards_range(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tup
 
 
 def sample(
-    stored: StoredPlan,
+    case: PlanCase,
     episodes: int,
     doubt: float,
     seed: int = 0,
@@ -257,21 +257,21 @@ def sample(
 ) -> dict[str, tuple[SampledEstimate, ...]]:
     """Simulate a plan in drawn worlds; return the intervals of all criteria for each mixture.
 
-    The keys are the names in `StoredPlan.parts`. Each interval is wrong with probability ≤ `doubt`.
+    The keys are the names in `PlanCase.parts`. Each interval is wrong with probability ≤ `doubt`.
     Up to `jobs` processes share the work. `progress` is called with the number of episodes
     simulated since its last call.
     """
-    sampler = Sampler(stored, limit)
+    sampler = Sampler(case, limit)
     sizes = [min(CHUNK, episodes - done) for done in range(0, episodes, CHUNK)]
-    count = len(stored.plan.criteria)
-    tally = np.zeros((6, len(stored.parts), count))
+    count = len(case.plan.criteria)
+    tally = np.zeros((6, len(case.parts), count))
     for size, part in zip(sizes, _tallies(sampler, seed, sizes, jobs), strict=True):
         tally += part
         if progress is not None:
             progress(size)
     return {
         part.name: tuple(sampler.interval(k, tally[:, p, k], episodes, doubt) for k in range(count))
-        for p, part in enumerate(stored.parts)
+        for p, part in enumerate(case.parts)
     }
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from homeward.certificates.claims import PlanClaims
+    from homeward.certificates.plan_case import Part
     from homeward.certificates.sampling import SampledEstimate
-    from homeward.certificates.stored_plan import Part
 
 
 class CheckedClaim:

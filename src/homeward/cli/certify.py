@@ -1,4 +1,4 @@
-"""``homeward certify``: check the bounds that a saved plan or a recorded run claims."""
+"""``homeward certify``: check the bounds that a recorded run claims."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ PARTS = {"plan": "the plan", "action": "the chosen action"}
 
 
 def certify(
-    what: Annotated[
-        Path, typer.Argument(metavar="PLAN_OR_RUN", help="A saved plan, or a run's folder.")
-    ],
+    what: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
     step: Annotated[
         int | None,
-        typer.Option(min=1, help="For a run: the step to check.", show_default="the last step"),
+        typer.Option(min=1, help="The step to check.", show_default="the last step"),
     ] = None,
     episodes: Annotated[
         int | None,
@@ -46,13 +44,9 @@ def certify(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,
     workers: Workers = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.npz", help="For a run: file to write the plan of the step to."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check every bound that a plan claims, without trusting the planner.
+    """Check every bound that a run claims, without trusting the planner.
 
     There are three methods. exact enumerates the worlds of a finite belief. sampling draws worlds
     from any belief, follows the plan until a recall at a random time, then the return policy, and
@@ -65,11 +59,11 @@ def certify(
 
     Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 invalid input.
 
-    Examples: homeward certify plan.npz --episodes 50000 --confidence 0.999
+    Examples: homeward certify runs/valley
 
-    homeward certify runs/valley --step 12 --out plan.npz
+    homeward certify runs/valley --step 12 --episodes 50000 --confidence 0.999
     """
-    from homeward.certificates import certificate, load_plan, save_stored
+    from homeward.certificates import certificate
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
     from homeward.runs import Run
@@ -78,12 +72,9 @@ def certify(
 
     announce()
     find_modules_here()
-    recorded = plan_of_step(Run.open(what), step) if what.is_dir() else None
-    if recorded is None:
-        if step is not None or out is not None:
-            raise InvalidInputError(f"{what}: is a saved plan; --step and --out are for runs")
-        stored, title = load_plan(what), str(what)
-    elif recorded.stored is None:
+    recorded = plan_of_step(Run.open(what), step)
+    case = recorded.case
+    if case is None:
         options = {"episodes": episodes, "confidence": confidence, "method": method, "seed": seed}
         for name, value in options.items():
             if value is not None:
@@ -91,21 +82,15 @@ def certify(
                     f"{what}: --{name} applies only to the paper's algorithm; this run is checked "
                     "by an audit and by planning again"
                 )
-        if out is not None:
-            raise InvalidInputError(f"{what}: --out applies only to runs of the paper's algorithm")
         _print_run(recorded, what, as_json=as_json)
         raise typer.Exit(1 if recorded.refuted else 0)
-    else:
-        stored, title = recorded.stored, f"{what}, step {recorded.record.step}"
-    if out is not None:
-        save_stored(stored, out)
     episodes = 10_000 if episodes is None else episodes
     method = "all" if method is None else method
-    sampled = stored.parts and stored.plan.criteria and method in ("all", "sampling")
+    sampled = case.parts and case.plan.criteria and method in ("all", "sampling")
     try:
         with progress_bar("sampling episodes", episodes, quiet=as_json or not sampled) as advance:
-            report = certificate.certify(
-                stored,
+            report = certificate.judge(
+                case,
                 method=method,  # type: ignore[arg-type]
                 episodes=episodes,
                 confidence=0.99 if confidence is None else confidence,
@@ -116,16 +101,12 @@ def certify(
     except KeyboardInterrupt:
         sys.stderr.write("stopped; nothing is certified\n")
         raise typer.Exit(STOPPED) from None
-    if recorded is not None and report.verdicts:
+    if report.verdicts:
         report = compare(report, recorded)
     if as_json:
-        where = {} if recorded is None else {"step": recorded.record.step}
-        saved = {} if out is None else {"saved": str(out)}
-        say_json({"plan": str(what), **where, **saved, **report.as_dict()})
+        say_json({"plan": str(what), "step": recorded.record.step, **report.as_dict()})
     else:
-        _print_certificate(report, title)
-        if out is not None:
-            say(f"plan: {out}")
+        _print_certificate(report, f"{what}, step {recorded.record.step}")
     raise typer.Exit(1 if report.refuted else 0)
 
 

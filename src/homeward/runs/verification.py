@@ -21,8 +21,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.sampled_audit import audit_sampled
-from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.planning.explorer import Loop
@@ -45,7 +45,7 @@ class RecordedPlan:
     """A recorded step of a run, and its plan, which was computed again."""
 
     record: Record
-    stored: StoredPlan | None  # None if the level holds for the whole run: then see `run`
+    case: PlanCase | None  # None if the level holds for the whole run: then see `run`
     reasons: tuple[str, ...] = ()  # texts on fields, except bounds, that were not reproduced
     run: RunVerdict | None = None  # verdict on the run, if the level holds for the whole run
     homes: tuple[HomeVerdict, ...] = ()  # one per home
@@ -100,8 +100,8 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     reasons = tuple(
         _differences(record, to_record(taken_again, None, None, kind, 0), PLANNED_FIELDS)
     )
-    stored = StoredPlan.of(taken_again.plan, belief, explorer.planner)
-    return RecordedPlan(record, stored, reasons)
+    case = PlanCase.of(taken_again.plan, belief, explorer.planner)
+    return RecordedPlan(record, case, reasons)
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
@@ -224,8 +224,8 @@ def _claims(setup: Setup) -> list[HomeClaim]:
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     """Return the certificate, with a reason added for each number in the log that differs."""
-    assert recorded.stored is not None
-    record, plan = recorded.record, recorded.stored.plan
+    assert recorded.case is not None
+    record, plan = recorded.record, recorded.case.plan
     recorded_bounds = {"plan": record.bounds, "action": record.kept_bounds}
     count = len(plan.criteria)
     if any(len(bounds) != count for bounds in recorded_bounds.values()):

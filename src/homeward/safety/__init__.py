@@ -3,7 +3,7 @@
 `problem` builds one constrained MDP from the requirements of all criteria.
 """
 
-from homeward.safety.criterion import AtStep, Criterion, OwnCriterion, Requirement, Situation
+from homeward.safety.criterion import AtStep, Criterion, Requirement, Situation
 from homeward.safety.earn_at_least import EarnAtLeast
 from homeward.safety.return_before import Allowance, ReturnBefore
 from homeward.safety.return_home import Home, ReturnHome, ReturnWithin, return_to_each
@@ -15,7 +15,6 @@ __all__ = [
     "Criterion",
     "EarnAtLeast",
     "Home",
-    "OwnCriterion",
     "Requirement",
     "ReturnBefore",
     "ReturnHome",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -140,20 +140,6 @@ class Criterion(Protocol):
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement; its reward is written to `out` [S, A], if given."""
-
-
-@runtime_checkable
-class OwnCriterion(Protocol):
-    """A user-defined criterion with a value in each world, so that plans can be certified."""
-
-    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the requirement."""
-
-    def value(self, world: Model, policy: IntArray, state: int, discount: float) -> float:
-        """Return the criterion's probability or amount in one world if a policy [S] is followed.
-
-        Its average over worlds is compared with ``least + unit·total`` of the requirement.
-        """
 
 
 def check_level(delta: object) -> None:

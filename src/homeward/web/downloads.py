@@ -83,8 +83,8 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     run, log = Run.open(folder), folder / STEPS
     steps = digest_of(log)
     recorded = plan_of_step(run)
-    if recorded.stored is not None:
-        found = certificate.certify(recorded.stored, episodes=EPISODES, jobs=1)
+    if recorded.case is not None:
+        found = certificate.judge(recorded.case, episodes=EPISODES, jobs=1)
         refuted, details = found.refuted, found.as_dict()
     else:
         refuted, details = recorded.refuted, recorded.facts()

@@ -67,17 +67,17 @@ def test_random_plans_have_every_kind_of_criterion_and_either_recall() -> None:
 
 @pytest.mark.parametrize("tamper", ["outbound", "return"])
 def test_a_forged_policy_makes_a_claim_untrue_by_one_entry(tamper: str) -> None:
-    stored = ridge_plan(0.9)
-    forged = tampered(stored, tamper, np.random.default_rng(0))  # type: ignore[arg-type]
+    case = ridge_plan(0.9)
+    forged = tampered(case, tamper, np.random.default_rng(0))  # type: ignore[arg-type]
     assert forged is not None
-    assert not is_untrue(stored)
+    assert not is_untrue(case)
     assert is_untrue(forged)
     assert enumerated_values(forged)["plan"][0] < 0.89
-    changes = (stored.plan.outbound != forged.plan.outbound).sum() + (
-        stored.plan.criteria[0].return_policy != forged.plan.criteria[0].return_policy
+    changes = (case.plan.outbound != forged.plan.outbound).sum() + (
+        case.plan.criteria[0].return_policy != forged.plan.criteria[0].return_policy
     ).sum()
     assert changes == 1
-    assert [c.bound for c in stored.plan.criteria] == [c.bound for c in forged.plan.criteria]
+    assert [c.bound for c in case.plan.criteria] == [c.bound for c in forged.plan.criteria]
 
 
 def test_a_bound_is_raised_by_a_twentieth_of_one_part() -> None:
@@ -96,9 +96,9 @@ def test_another_action_than_the_parts_own_is_refused() -> None:
 def test_what_can_not_be_forged_is_left_out() -> None:
     rng = np.random.default_rng(0)
     assert tampered(every_plan("heights"), "outbound", rng) is None
-    stored = ridge_plan(0.9)
-    sure = (replace(stored.plan.criteria[0], bound=0.99),)
-    assert tampered(replace(stored, plan=replace(stored.plan, criteria=sure)), "bound", rng) is None
+    case = ridge_plan(0.9)
+    sure = (replace(case.plan.criteria[0], bound=0.99),)
+    assert tampered(replace(case, plan=replace(case.plan, criteria=sure)), "bound", rng) is None
 
 
 def test_a_trial_says_by_which_ways_it_was_refuted() -> None:

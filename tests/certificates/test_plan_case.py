@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
-from homeward.certificates import StoredPlan
+from homeward.certificates import PlanCase
 from homeward.errors import InvalidProblemError
 from homeward.planning.planner import Planner
 from homeward.safety import (
@@ -31,28 +31,28 @@ class Wish:
 
 def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:
     rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
-    stored = made(ridge(), [ReturnHome(0.5), EarnAtLeast(0.1, rewards)], far)
-    np.testing.assert_array_equal(stored.bonus, far(stored.belief))
-    assert stored.rewards[0] is None
-    np.testing.assert_array_equal(stored.rewards[1], rewards)
-    assert not stored.bonus.flags.writeable
+    case = made(ridge(), [ReturnHome(0.5), EarnAtLeast(0.1, rewards)], far)
+    np.testing.assert_array_equal(case.bonus, far(case.belief))
+    assert case.rewards[0] is None
+    np.testing.assert_array_equal(case.rewards[1], rewards)
+    assert not case.bonus.flags.writeable
 
 
 def test_limits_are_taken_along() -> None:
-    stored = made(ridge(), [EarnAtLeast(0.0, limits=(-1.0, 2.0))], far)
-    assert stored.limits == ((-1.0, 2.0),)
+    case = made(ridge(), [EarnAtLeast(0.0, limits=(-1.0, 2.0))], far)
+    assert case.limits == ((-1.0, 2.0),)
 
 
 def test_a_criterion_of_ones_own_is_refused_by_name() -> None:
     planner = Planner(far, [Wish()], 0.9)
-    with pytest.raises(InvalidProblemError, match="a Wish can't be stored"):
-        StoredPlan.of(planner.plan(ridge(), 0), ridge(), planner)
+    with pytest.raises(InvalidProblemError, match="the claims of a Wish can't be checked"):
+        PlanCase.of(planner.plan(ridge(), 0), ridge(), planner)
 
 
 def test_the_planner_must_be_the_plans_own() -> None:
     plan = Planner(far, [ReturnHome(0.5)], 0.9).plan(ridge(), 0)
     with pytest.raises(InvalidProblemError, match="the plan has 1 criteria, but its planner has 0"):
-        StoredPlan.of(plan, ridge(), Planner(far, [], 0.9))
+        PlanCase.of(plan, ridge(), Planner(far, [], 0.9))
 
 
 def test_a_mixture_has_two_parts_and_a_single_policy_one() -> None:
@@ -61,25 +61,25 @@ def test_a_mixture_has_two_parts_and_a_single_policy_one() -> None:
 
 
 def test_a_claim_of_its_own_makes_a_part_its_own() -> None:
-    stored = ridge_plan(0.5)
-    raised = replace(stored.plan.criteria[0], kept_bound=0.99)
-    stored = replace(stored, plan=replace(stored.plan, criteria=(raised,)))
-    assert [part.claims for part in stored.parts] == [(stored.plan.criteria[0].bound,), (0.99,)]
+    case = ridge_plan(0.5)
+    raised = replace(case.plan.criteria[0], kept_bound=0.99)
+    case = replace(case, plan=replace(case.plan, criteria=(raised,)))
+    assert [part.claims for part in case.parts] == [(case.plan.criteria[0].bound,), (0.99,)]
 
 
 def test_exits_are_what_any_set_forbids() -> None:
     first, second = np.ones((2, 2), dtype=bool), np.ones((2, 2), dtype=bool)
     first[1, 0], second[1, 1] = False, False
-    stored = made(ridge(), [StayInside(first, 0.5), StayInside(second, 0.5)], far)
-    np.testing.assert_array_equal(stored.exits, [[False, False], [True, True]])
+    case = made(ridge(), [StayInside(first, 0.5), StayInside(second, 0.5)], far)
+    np.testing.assert_array_equal(case.exits, [[False, False], [True, True]])
     assert ridge_plan().exits is None
     assert made(ridge(), [StayInside(np.ones(2, dtype=bool), 0.5)], far).exits is None
 
 
 def test_a_plan_that_may_leave_must_say_what_it_follows_then() -> None:
-    stored = every_plan("moves")
+    case = every_plan("moves")
     with pytest.raises(InvalidProblemError, match="has no policy to follow afterwards"):
-        replace(stored, plan=replace(stored.plan, afterwards=None))
+        replace(case, plan=replace(case.plan, afterwards=None))
 
 
 def test_a_plan_of_another_belief_is_refused() -> None:
@@ -89,12 +89,12 @@ def test_a_plan_of_another_belief_is_refused() -> None:
 
 @pytest.mark.parametrize("recall", [None, 3])
 def test_what_is_kept_must_start_with_the_action(recall: int | None) -> None:
-    stored = every_plan("moves", recall=recall)
-    other = 1 - stored.plan.action
+    case = every_plan("moves", recall=recall)
+    other = 1 - case.plan.action
     with pytest.raises(
         InvalidProblemError, match=rf"but kept_outbound \(j=0\) starts with {1 - other}"
     ):
-        replace(stored, plan=replace(stored.plan, action=other))
+        replace(case, plan=replace(case.plan, action=other))
 
 
 def test_a_policy_without_weight_may_start_as_it_likes() -> None:
@@ -108,16 +108,16 @@ def test_a_policy_without_weight_may_start_as_it_likes() -> None:
 
 @pytest.mark.parametrize("k", range(4))
 def test_a_criterion_is_called_what_it_asks_for(k: int) -> None:
-    stored = every_plan("moves")
-    names = [c.name for c in stored.plan.criteria]
+    case = every_plan("moves")
+    names = [c.name for c in case.plan.criteria]
     assert names[1:3] == [
         "return to state 0 within 3 steps",
         "stay inside the set of 2 state-actions",
     ]
-    criteria = list(stored.plan.criteria)
+    criteria = list(case.plan.criteria)
     criteria[k] = replace(criteria[k], name="be home for tea")
     with pytest.raises(InvalidProblemError, match=f"'be home for tea', expected '{names[k]}'"):
-        replace(stored, plan=replace(stored.plan, criteria=tuple(criteria)))
+        replace(case, plan=replace(case.plan, criteria=tuple(criteria)))
 
 
 @pytest.mark.parametrize(
@@ -135,37 +135,37 @@ def test_every_name_that_a_planner_gives_is_known(criterion: Any) -> None:
 
 
 def test_a_home_and_a_limit_are_for_a_way_home() -> None:
-    stored = made(ridge(), [StayInside(np.ones(2, dtype=bool), 0.5)], far)
+    case = made(ridge(), [StayInside(np.ones(2, dtype=bool), 0.5)], far)
     for change in ({"home": np.zeros(1, np.int32)}, {"within": 3}):
-        odd = (replace(stored.plan.criteria[0], **change),)
+        odd = (replace(case.plan.criteria[0], **change),)
         with pytest.raises(InvalidProblemError, match="but has a home or a limit of steps"):
-            replace(stored, plan=replace(stored.plan, criteria=odd))
+            replace(case, plan=replace(case.plan, criteria=odd))
 
 
 def test_the_unit_of_a_probability_is_one_and_of_earnings_what_it_is() -> None:
-    stored = every_plan("moves")
+    case = every_plan("moves")
     for k in range(3):
-        criteria = list(stored.plan.criteria)
+        criteria = list(case.plan.criteria)
         criteria[k] = replace(criteria[k], unit=2.0)
         with pytest.raises(InvalidProblemError, match=f"criterion {k} is a probability"):
-            replace(stored, plan=replace(stored.plan, criteria=tuple(criteria)))
-    assert stored.plan.criteria[3].unit == pytest.approx(10.0)
+            replace(case, plan=replace(case.plan, criteria=tuple(criteria)))
+    assert case.plan.criteria[3].unit == pytest.approx(10.0)
 
 
 def test_an_infeasible_plan_may_have_an_endless_multiplier_and_no_other() -> None:
-    stored = made(ridge(0.5), [ReturnHome(1.0, 0)], far, 0.5, state=1)
-    assert [c.multiplier for c in stored.plan.criteria] == [np.inf]
+    case = made(ridge(0.5), [ReturnHome(1.0, 0)], far, 0.5, state=1)
+    assert [c.multiplier for c in case.plan.criteria] == [np.inf]
     for wrong in (-1.0, np.nan, -np.inf):
-        odd = (replace(stored.plan.criteria[0], multiplier=wrong),)
+        odd = (replace(case.plan.criteria[0], multiplier=wrong),)
         with pytest.raises(InvalidProblemError, match="has a multiplier of"):
-            replace(stored, plan=replace(stored.plan, criteria=odd))
+            replace(case, plan=replace(case.plan, criteria=odd))
     with pytest.raises(InvalidProblemError, match="the plan's gap is inf"):
-        replace(stored, plan=replace(stored.plan, gap=np.inf))
+        replace(case, plan=replace(case.plan, gap=np.inf))
 
 
 def test_conflicts_are_named_once_and_in_order() -> None:
-    stored = every_plan("general")
-    assert stored.plan.conflict == (0,)
+    case = every_plan("general")
+    assert case.plan.conflict == (0,)
     for wrong in ((1, 0), (1, 1)):
         with pytest.raises(InvalidProblemError, match="expected ascending numbers"):
-            replace(stored, plan=replace(stored.plan, conflict=wrong))
+            replace(case, plan=replace(case.plan, conflict=wrong))

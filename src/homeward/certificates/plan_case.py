@@ -1,14 +1,12 @@
-"""`StoredPlan`: the claims of a plan with all data that a check of them needs.
+"""`PlanCase`: the claims of a plan with all data that a check of them needs.
 
-These data are the belief, the bonus and, for `EarnAtLeast`, the rewards. A `StoredPlan` whose parts
+These data are the belief, the bonus and, for `EarnAtLeast`, the rewards. A `PlanCase` whose parts
 contradict each other raises an error when it is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import compress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indi
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.errors import InvalidProblemError as Error
 from homeward.models import Model
-from homeward.safety import EarnAtLeast, OwnCriterion, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
@@ -30,7 +28,7 @@ GAP_TOLERANCE = 1e-9  # largest error of a gap, as a fraction of max(|upper boun
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredPlan:
+class PlanCase:
     """A plan with its belief, bonus and rewards.
 
     Attributes
@@ -41,8 +39,6 @@ class StoredPlan:
         For each criterion, the rewards [S, A] that an `EarnAtLeast` was given, else None.
     limits : tuple
         For each criterion, the limits (low, high) of rewards that it was given, else None.
-    own : tuple
-        For each criterion, the criterion itself if it is user-defined, else None.
     """
 
     plan: PlanClaims
@@ -50,27 +46,20 @@ class StoredPlan:
     bonus: FloatArray
     rewards: tuple[FloatArray | None, ...]
     limits: tuple[tuple[float, float] | None, ...]
-    own: tuple[OwnCriterion | None, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.own:
-            object.__setattr__(self, "own", (None,) * len(self.plan.criteria))
         check(self)
         object.__setattr__(self, "bonus", frozen(self.bonus))
 
     @classmethod
-    def of(cls, plan: PlanClaims, belief: Belief, planner: Any) -> StoredPlan:
-        """Return a stored plan from a plan, the belief it was made with, and its planner."""
+    def of(cls, plan: PlanClaims, belief: Belief, planner: Any) -> PlanCase:
+        """Return the case of a plan, from the belief it was made with and its planner."""
         count = len(planner.criteria)
         if len(plan.criteria) != count:
             raise Error(f"the plan has {len(plan.criteria)} criteria, but its planner has {count}")
-        own = tuple(None if isinstance(c, CRITERIA) else c for c in planner.criteria)
-        for c in own:
-            if c is not None and not isinstance(c, OwnCriterion):
-                raise Error(
-                    f"a {type(c).__name__} can't be stored: its claims can't be checked without a "
-                    "method value(world, policy, state, discount)"
-                )
+        for c in planner.criteria:
+            if not isinstance(c, CRITERIA):
+                raise Error(f"the claims of a {type(c).__name__} can't be checked")
         if isinstance(belief, FiniteBelief):  # the form that the planner uses
             belief = belief.as_moves() or belief
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
@@ -80,23 +69,7 @@ class StoredPlan:
             np.array(planner.bonus(belief), np.float64),
             tuple(None if c is None else c.rewards for c in earn),
             tuple(None if c is None else c.limits for c in earn),
-            own,
         )
-
-    def without_own(self) -> StoredPlan | None:
-        """Return the plan without its user-defined criteria; None if all are user-defined."""
-        kept = [own is None for own in self.own]
-        if not any(kept):
-            return None
-
-        def select(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(compress(values, kept))
-
-        evidence = tuple(row._replace(safety=select(row.safety)) for row in self.plan.evidence)
-        criteria = select(self.plan.criteria)
-        plan = replace(self.plan, criteria=criteria, evidence=evidence, conflict=())
-        rewards, limits = select(self.rewards), select(self.limits)
-        return replace(self, plan=plan, rewards=rewards, limits=limits, own=())
 
     @property
     def exits(self) -> BoolArray | None:
@@ -128,9 +101,9 @@ class Part(NamedTuple):
     claims: tuple[float, ...]  # bound for each criterion
 
 
-def check(stored: StoredPlan) -> None:
+def check(case: PlanCase) -> None:
     """Raise `InvalidProblemError` if a plan is inconsistent, or does not fit its belief."""
-    plan, model = stored.plan, stored.belief.mean()
+    plan, model = case.plan, case.belief.mean()
     states, actions = shape = (model.states, model.actions)
     index(plan.state, states, "the plan's state", Error)
     index(plan.action, actions, "the plan's action", Error)
@@ -153,28 +126,26 @@ def check(stored: StoredPlan) -> None:
     if plan.afterwards is not None:
         axes = "ts" if plan.steps else "s"
         indices(plan.afterwards, "afterwards", when, (0, actions), axes, Error)
-    _check_finite(stored.bonus, "the bonus", shape)
-    left = bool((stored.bonus > 0.0).any())
+    _check_finite(case.bonus, "the bonus", shape)
+    left = bool((case.bonus > 0.0).any())
     if plan.bonus_left != left:
         where = "somewhere" if left else "nowhere"
         raise Error(
             f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
         )
-    if not len(plan.criteria) == len(stored.rewards) == len(stored.limits) == len(stored.own):
+    if not len(plan.criteria) == len(case.rewards) == len(case.limits):
         raise Error(
-            f"the plan has {len(plan.criteria)} criteria, but {len(stored.rewards)} rewards and "
-            f"{len(stored.limits)} limits"
+            f"the plan has {len(plan.criteria)} criteria, but {len(case.rewards)} rewards and "
+            f"{len(case.limits)} limits"
         )
     for k, criterion in enumerate(plan.criteria):
         _check_criterion(criterion, f"criterion {k}", plan, shape)
-        if (criterion.kind == "own") != (stored.own[k] is not None):
-            raise Error(f"criterion {k} is of kind {criterion.kind}, but is stored as another one")
-        rewards = stored.rewards[k]
+        rewards = case.rewards[k]
         if rewards is not None:
             _check_finite(rewards, f"the rewards of criterion {k}", shape)
-        if criterion.kind != "earn" and (rewards is not None or stored.limits[k] is not None):
+        if criterion.kind != "earn" and (rewards is not None or case.limits[k] is not None):
             raise Error(f"criterion {k} is of kind {criterion.kind}, but has rewards or limits")
-    if plan.afterwards is None and stored.exits is not None:
+    if plan.afterwards is None and case.exits is not None:
         raise Error("the plan may leave its set, but has no policy to follow afterwards")
 
 
@@ -251,9 +222,9 @@ def _check_criterion(
     if criterion.evaluator not in EVALUATORS:
         codes = ", ".join(EVALUATORS)
         raise Error(f"{name} is evaluated by {criterion.evaluator!r}, expected one of {codes}")
-    if kind not in ("return", "stay", "earn", "own"):
+    if kind not in ("return", "stay", "earn"):
         raise Error(f"{name} has the unknown kind {kind!r}")
-    if kind not in ("earn", "own"):
+    if kind != "earn":
         if criterion.unit != 1.0:
             raise Error(f"{name} is a probability with the unit {criterion.unit:g}, expected 1")
         if not 0.0 <= criterion.level <= 1.0:
@@ -295,10 +266,8 @@ def _check_criterion(
 def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
     """Return the names that a criterion may have.
 
-    `StayInside` counts states or state-actions in its name; both are stored as a mask [S, A].
+    `StayInside` counts states or state-actions in its name; both are claimed as a mask [S, A].
     """
-    if criterion.kind == "own":
-        return [criterion.name]
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":
