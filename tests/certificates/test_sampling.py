@@ -31,8 +31,8 @@ def intervals(case: PlanCase, **options: Any) -> dict[str, list[tuple[float, flo
 def test_intervals_hold_the_exact_value(asked: tuple[str, ...], fixed: bool) -> None:
     rng = np.random.default_rng(5)
     for number in range(6):
-        case = random_case(asked, number, rng, fixed=fixed)
-        case = made(case.belief, case.criteria, far_bonus, case.discount, recall=case.recall)
+        drawn = random_case(asked, number, rng, fixed=fixed)
+        case = made(drawn.belief, drawn.criteria, far_bonus, drawn.discount, recall=drawn.recall)
         exactly = enumerated_values(case)
         for name, each in sample(case, 600, 1e-6).items():
             for found, true, criterion in zip(each, exactly[name], case.plan.criteria, strict=True):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,44 +97,6 @@ def test_fields_with_a_wrong_byte_are_refused(tmp_path: Path) -> None:
     data[150] ^= 1
     path.write_bytes(data)
     with pytest.raises(InvalidFileError, match=r"f\.npz: is not an archive of a run's arrays"):
-        read_fields(path)
-
-
-def write_zarr(group: Path, name: str, array: Any) -> Path:
-    """Write an array as earlier versions did; return the file of its chunk."""
-    (group / name).mkdir(parents=True)
-    about = {"shape": array.shape, "data_type": array.dtype.name}
-    (group / name / "zarr.json").write_text(json.dumps(about))
-    chunk = group / name / ".".join(["c", *("0" for _ in array.shape)])
-    chunk.write_bytes(gzip.compress(array.tobytes()))
-    return chunk
-
-
-def test_fields_of_earlier_versions_are_read_until_new_ones_are_written(tmp_path: Path) -> None:
-    path, group = tmp_path / "f.npz", tmp_path / "f"
-    heights = np.arange(6.0).reshape(2, 3)
-    write_zarr(group, "heights", heights)
-    write_zarr(group, "none", np.zeros((0, 2), bool))
-    found = read_fields(path)
-    np.testing.assert_array_equal(found["heights"], heights, strict=True)
-    np.testing.assert_array_equal(found["none"], np.zeros((0, 2), bool), strict=True)
-    assert field_shape(path, "heights") == (2, 3)
-    write_fields(path, {"seen": np.ones(2)})
-    assert list(read_fields(path)) == ["seen"]
-    assert not group.exists()
-
-
-def test_damaged_fields_of_earlier_versions_are_refused_by_name(tmp_path: Path) -> None:
-    path, group = tmp_path / "f.npz", tmp_path / "f"
-    chunk = write_zarr(group, "a", np.arange(100))
-    chunk.write_bytes(chunk.read_bytes()[:-9])
-    with pytest.raises(InvalidFileError, match="f/a: is not an array of a run"):
-        read_fields(path)
-    chunk.unlink()
-    with pytest.raises(InvalidFileError, match=r"f/a/c\.0: can't be read"):
-        read_fields(path)
-    (group / "a/zarr.json").write_text("{}")
-    with pytest.raises(InvalidFileError, match="f/a: is not an array of a run"):
         read_fields(path)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import homeward
 from homeward.errors import InvalidFileError
-from homeward.planning.explorer import OLD_ENDS, End
+from homeward.planning.explorer import End
 from homeward.runs import Manifest, RunStatus
 from homeward.runs.manifest import FORMAT, Session, changes, made_with, versions_here
 
@@ -41,13 +41,6 @@ def test_an_end_is_written_as_its_code(tmp_path: Path, end: End) -> None:
     path = tmp_path / "manifest.json"
     MANIFEST.model_copy(update={"end": end}).write(path)
     assert json.loads(path.read_text())["end"] == end.value
-    assert Manifest.read(path).end is end
-
-
-@pytest.mark.parametrize(("said", "end"), OLD_ENDS.items())
-def test_an_end_that_was_written_as_a_sentence_is_read(tmp_path: Path, said: str, end: End) -> None:
-    path = tmp_path / "manifest.json"
-    path.write_text(json.dumps(MANIFEST.model_dump(mode="json") | {"end": said}))
     assert Manifest.read(path).end is end
 
 

@@ -54,12 +54,11 @@ def test_cells_that_differ_in_type_alone_are_two() -> None:
     assert define("s", TASK, [{"a": 1}, {"a": True}, {"a": 1.0}], [0]).tasks == 3
 
 
-@pytest.mark.parametrize("key", ["vary", "grid"])  # "grid" in files of older versions
-def test_a_study_is_read_from_toml(tmp_path: Path, key: str) -> None:
+def test_a_study_is_read_from_toml(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(
         f'name = "levels"\ntask = "{TASK}"\nseeds = 3\nversion = 2\n'
-        f'[{key}]\ndelta = [0.9, 0.99]\nworld = ["lake"]\n'
+        f'[vary]\ndelta = [0.9, 0.99]\nworld = ["lake"]\n'
     )
     cells = [{"delta": 0.9, "world": "lake"}, {"delta": 0.99, "world": "lake"}]
     assert read_study(path) == define("levels", TASK, cells, range(3), version=2)
@@ -96,8 +95,3 @@ def test_a_file_that_is_no_study_is_refused_by_name(
         path.write_text(text)
     with pytest.raises(InvalidFileError, match=rf"s\.toml: .*{message}"):
         read_study(path)
-
-
-def test_a_study_of_the_paper_is_known_by_the_name_that_its_task_had_before() -> None:
-    old = define("coverage", "homeward.studies.coverage:explore", [{}], [0])
-    assert old == define("coverage", "homeward.paper.coverage:explore", [{}], [0])

@@ -106,15 +106,6 @@ def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(own: Path) -> None:
     assert Catalogue(own).count("grid-safe")[0] == 0
 
 
-def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_path: Path) -> None:
-    chunk = own / "grid-safe" / "fields" / "seen" / "c.0.0"
-    chunk.parent.mkdir(parents=True)
-    (tmp_path / "elsewhere").touch()
-    chunk.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RefusalError, match="its fields contain a link"):
-        Catalogue(own).find("grid-safe")
-
-
 def test_a_folder_that_is_no_run_is_not_listed(own: Path) -> None:
     (own / "notes").mkdir()
     (own / "file").write_text("")

@@ -9,15 +9,13 @@ from typer.core import TyperGroup
 
 from homeward import __version__
 from homeward.cli import certify, demo, mission, paper, run, runs, serve, study
-from homeward.cli.retired import check_retired
 
 
 class Root(TyperGroup):
     """The top-level commands; `cli.explore` is imported only when ``explore`` is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command for the arguments; raise if a command or an option was renamed."""
-        check_retired(args)
+        """Return the command for the arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         if name == "explore":
             from homeward.cli.explore import command

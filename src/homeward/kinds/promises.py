@@ -47,8 +47,6 @@ def cell_from_text(value: Any) -> Any:
     """Return the row and column of a text such as ``4,7``; return other values, lists as tuples."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
-    if value.strip().startswith("cell:"):
-        raise ValueError(f"{value} is now written {value.strip().removeprefix('cell:')}")
     try:
         row, column = (int(part) for part in value.split(","))
     except ValueError:

@@ -51,30 +51,6 @@ class End(StrEnum):
     STEPS = "steps"
     STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
-    @classmethod
-    def _missing_(cls, value: object) -> End | None:
-        return OLD_ENDS.get(value) if isinstance(value, str) else None
-
-
-OLD_ENDS = {
-    "nothing is left to explore": End.ALL_SEEN,
-    "all that is safe is seen": End.ALL_SAFE_SEEN,
-    "what is left is out of reach": End.OUT_OF_REACH,
-    "what is left is not worth the way": End.TOO_LITTLE,
-    "the rest would take a gamble": End.ONLY_BY_CHANCE,
-    "no single plan was found that goes on and keeps the safety level": End.ONLY_BY_CHANCE,
-    "what is left would risk more than the budget has left": End.BUDGET,
-    "what is left to explore is beyond the budget, and home is reached": End.BUDGET,
-    "what is left to explore is beyond the budget, and the way home is blocked": End.BUDGET,
-    "looking does not make the bonus smaller": End.NOT_LEARNING,
-    "the world ended it": End.LOST,
-    "no policy keeps the safety level": End.INFEASIBLE,
-    "the set to stay inside was left": End.OUTSIDE,
-    "the step limit was reached": End.STEPS,
-    "no move works any more": End.STUCK,
-}
-"""The code for each sentence of old records."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:

@@ -260,9 +260,6 @@ class Replay:
         if step >= len(self.log) or not self.log.decided[step]:
             return True
         logged = [self.log.values[step], *self.log.bounds_of(step + 1)]
-        corrected = [c.corrected for c in plan.criteria]  # older records have these bounds
-        alike = any(
-            np.allclose([plan.exploration_value, *bounds], logged, PLAN_TOLERANCE, PLAN_TOLERANCE)
-            for bounds in (plan.bounds, corrected)
-        )
+        planned = [plan.exploration_value, *plan.bounds]
+        alike = np.allclose(planned, logged, PLAN_TOLERANCE, PLAN_TOLERANCE)
         return alike and plan.action == self.log.actions[step]

@@ -74,9 +74,6 @@ class Strict(BaseModel):
 class Config(Strict):
     """The configuration of a kind of run; each kind adds its own keys."""
 
-    later_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that older records lack; their defaults must reproduce the runs of such records."""
-
     unset_keys: ClassVar[tuple[str, ...]] = ("agent",)
     """Keys that are recorded only if their value is not None, False or empty."""
 

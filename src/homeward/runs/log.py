@@ -63,7 +63,7 @@ class Record:
     kept_bounds: tuple[float, ...]  # lower bound of policies that start with the action
     seeds: Any = None  # JSON of the `WarmStart`, if recorded; the name is part of the format
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
-    evaluators: Any = None  # code of the method that proved each bound; None in older records
+    evaluators: Any = None  # code of the method that proved each bound
     report: Any = None  # in a mission, JSON of the report: its id, time and digests
 
     @property

@@ -428,9 +428,7 @@ class Run:
                 f"version {written['version']}, and this Homeward reads version {kind.version}"
             )
         config = checked(kind.config, written["config"], str(path))
-        complete, given = config.model_dump(mode="json"), written["config"]
-        missing = {key: complete[key] for key in config.later_keys if key not in given}
-        if complete != given | missing:
+        if config.model_dump(mode="json") != written["config"]:
             raise InvalidFileError(
                 f"{path}: is not the complete configuration of a {kind.name} run"
             )

@@ -108,8 +108,6 @@ def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterato
     """Yield a text for each of the fields `names` in which two records of a step differ."""
     for name in names:
         logged, new = getattr(record, name), getattr(again, name)
-        if name == "evaluators" and logged is None:
-            continue  # older records have no evaluators
         if logged != new:
             yield (
                 f"the {name.replace('_', ' ')} in the log is {_short(logged)}, but planning again "
@@ -236,15 +234,12 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     # If every policy starts with the chosen action, one verdict is on the plan and on the action.
     alone = len(certificate.verdicts) == count
     for i, verdict in enumerate(certificate.verdicts):
-        criterion, parts = plan.criteria[i % count], recorded_bounds if alone else (verdict.part,)
-        # Older records have the bounds of the correction.
-        old = {"plan": criterion.corrected, "action": criterion.kept_corrected}
+        parts = recorded_bounds if alone else (verdict.part,)
         differ = tuple(
-            f"the bound in the log is {logged:.6g}, but the plan's is {claimed:.6g}"
+            f"the bound in the log is {logged:.6g}, but the plan's is {verdict.claimed:.6g}"
             for part in parts
             for logged in [recorded_bounds[part][i % count]]
-            for claimed in [old[part] if record.evaluators is None else verdict.claimed]
-            if not abs(logged - claimed) <= CLAIM_TOLERANCE * verdict.unit
+            if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit
         )
         verdicts.append(replace(verdict, reasons=verdict.reasons + differ))
     reasons = [*certificate.worth.reasons, *recorded.reasons]

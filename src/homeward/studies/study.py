@@ -16,7 +16,7 @@ from itertools import accumulate, product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
@@ -34,14 +34,6 @@ class Study(Strict):
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # number of seeds of each cell
     version: Annotated[int, Field(ge=1)] = 1  # increases whenever the rows of tasks change
-
-    @field_validator("task")
-    @classmethod
-    def _moved(cls, task: str) -> str:
-        """Return the current name of a task; older files have the former package of the paper."""
-        name = task.removeprefix("homeward.studies.")
-        stays = name == task or name.startswith("compare:")
-        return task if stays else f"homeward.paper.{name}"
 
     @model_validator(mode="after")
     def _all_differ(self) -> Self:
@@ -120,7 +112,7 @@ def read_study(path: Path) -> Study:
         values = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
-    keys = [key for key in ("vary", "grid", "cells") if key in values]  # "grid" is an older name
+    keys = [key for key in ("vary", "cells") if key in values]
     if len(keys) > 1:
         raise InvalidFileError(f"{path}: has both {keys[0]} and {keys[1]}: give one of them")
     if keys and keys != ["cells"]:

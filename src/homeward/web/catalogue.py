@@ -33,7 +33,6 @@ from homeward.web.uploads import files_of, shown_config
 from homeward.words import why_ended
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-OLD_FIELDS = "fields"  # folder in which earlier versions stored the arrays of `FIELDS`
 ONLY_EARLIER_STEPS = "only the steps before that line are shown"
 
 SUFFIXES = ("safe", "unsafe")  # suffixes of the names of the two runs of a pair
@@ -96,20 +95,12 @@ class Catalogue:
 
     def find(self, name: Any) -> Path:
         """Return the folder of a run; raise if it does not exist or contains links."""
-        folder = self._folder(name)
-        for place, folders, files in os.walk(folder / OLD_FIELDS):
-            if any(os.path.islink(os.path.join(place, entry)) for entry in (*folders, *files)):
-                raise Refusal.NOT_FOUND(f"{name}: its fields contain a link, so this is not a run")
-        return folder
-
-    def _folder(self, name: Any) -> Path:
-        """Return the folder of a run, without checking its fields for links."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise Refusal.NOT_FOUND("there is no such run")
         folder = self.root / name
         if not any(plain_file(self.root, name, part) for part in (CONFIG, MANIFEST)):
             raise Refusal.NOT_FOUND(f"there is no run named {name}")
-        for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
+        for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS):
             if (folder / part).is_symlink():
                 raise Refusal.NOT_FOUND(f"{name}: {part} is a link, so this is not a run")
         return folder
@@ -123,7 +114,7 @@ class Catalogue:
             return []
         for name in entries:
             with suppress(RefusalError):
-                self._folder(name)
+                self.find(name)
                 names.append(name)
         with self._turn:
             for deleted in self._counters.keys() - set(names):
@@ -265,7 +256,7 @@ class Catalogue:
         other = self._other(name)
         if other is not None:
             with suppress(RefusalError):
-                self._folder(other)
+                self.find(other)
                 return other
         return None
 

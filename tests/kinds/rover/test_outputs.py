@@ -414,7 +414,7 @@ def test_the_command_explores_the_same_again() -> None:
         terrain_sha256="00",
     )
     assert command_of(config) == (
-        "homeward explore '/data/my crater.tif' --naive --ground paper --start 3,4 --delta 0.9 "
+        "homeward explore '/data/my crater.tif' --naive --start 3,4 --delta 0.9 "
         "--sensor-range 50.0 --steps 70"
     )
     driven = RoverConfig(terrain="a.tif", ground="driven", sensor_range=None, roll=15.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -99,11 +99,6 @@ class RoverConfig(SafeConfig):
     The rover measures heights from afar. It can drive slopes up to a limit up and a limit down.
     """
 
-    later_keys: ClassVar = (
-        *("ground", "roll", "wheelbase", "error_length", "mast"),
-        *("obstacles", "keep_out", "height_unit", "belief", "kernel"),
-        *("energy_per_metre", "energy_per_climb", "targets"),
-    )
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
@@ -249,11 +244,10 @@ class RoverConfig(SafeConfig):
 
     @property
     def rule(self) -> Literal["driven", "paper"]:
-        """The ground, or its default. Old records have no `ground`; their ground is "paper"."""
+        """The ground, or its default."""
         if self.ground is not None:
             return self.ground
-        is_old = self.terrain_sha256 is not None or self.belief == "unmapped"
-        return "paper" if is_old or self.terrain == MARS else "driven"
+        return "paper" if self.belief == "unmapped" or self.terrain == MARS else "driven"
 
     @property
     def is_driven(self) -> bool:

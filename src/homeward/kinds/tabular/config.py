@@ -75,7 +75,6 @@ class ToyTextConfig(AgentConfig):
     ] = False
     limit: StepLimit = 300
 
-    later_keys: ClassVar = ("confidence", "worlds", "lots")
     promise_keys: ClassVar = ("delta", "home", "confidence", "worlds", "lots")
 
     def sampled(self) -> Sampled | None:
