@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from typing import Any
@@ -114,13 +115,48 @@ def test_random_effects_are_counted_and_said_to_be() -> None:
 
 
 def test_an_environment_that_can_not_be_copied_is_counted() -> None:
-    class Bound(Room):
-        def __deepcopy__(self, memo: Any) -> Any:
-            raise TypeError("bound to a device")
-
     table = from_gymnasium(Bound(), state=cell_of)
     assert table.source is Source.COUNTED
     assert len(table.keys) == table.env.pit + 1
+
+
+class Bound(Room):
+    """A room that can't be copied."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("bound to a device")
+
+
+def test_each_world_of_a_table_is_in_an_episode_of_its_own() -> None:
+    table = from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False))
+    world = table.world(0)
+    assert world.act(2).next_state == 1
+    table.world(0)
+    from_gymnasium(table.env, state=lambda env: int(env.s))  # converts by resets and steps
+    assert world.act(1).next_state == 5  # a hole
+    assert world.ended
+
+
+@pytest.mark.parametrize("taken", ["world", "same", "converted"])
+def test_a_world_whose_environment_was_taken_refuses_to_go_on(taken: str) -> None:
+    table = from_gymnasium(Bound(), state=cell_of)
+    world = table.world(0)
+    world.act(1)
+    if taken == "world":
+        table.world(0)
+    elif taken == "same":
+        hw.GymWorld(table.env, state=cell_of, table=table)
+    else:
+        from_gymnasium(table.env, state=cell_of)
+    for turn in (world.look, lambda: world.act(1)):
+        with pytest.raises(hw.InvalidProblemError, match="Bound was reset for another world"):
+            turn()
+
+
+def test_a_copy_of_a_world_goes_on_where_the_world_was() -> None:
+    world = from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False)).world()
+    other = copy.deepcopy(world)
+    assert world.act(2).next_state == other.act(2).next_state == 1
 
 
 class Trap(gymnasium.Env[Any, Any]):

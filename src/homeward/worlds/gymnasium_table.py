@@ -37,7 +37,15 @@ from homeward.beliefs.dirichlet import END, DirichletBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.worlds.gymnasium_world import GymWorld, Key, digest, first_action, key_of, name_of
+from homeward.worlds.gymnasium_world import (
+    GymWorld,
+    Key,
+    digest,
+    first_action,
+    key_of,
+    name_of,
+    take,
+)
 
 MAX_STATES = 20_000  # default limit of the number of states
 TRIES = 100  # default number of tries of an action that draws random numbers
@@ -134,8 +142,13 @@ class GymnasiumTable:
         )
 
     def world(self, seed: int = 0) -> GymWorld:
-        """Return the environment as a world, reset with `seed`."""
-        return GymWorld(self.env, seed, state=self.state, table=self)
+        """Return a world of its own: a copy of the environment, reset with `seed`.
+
+        If the environment can't be copied, the world takes the environment itself, and a world that
+        had it before can't go on.
+        """
+        env = _copied(self.env)
+        return GymWorld(self.env if env is None else env, seed, state=self.state, table=self)
 
     def __str__(self) -> str:
         model, worlds = self.models[0], len(self.models)
@@ -403,6 +416,7 @@ def _probe(
     env: Any, state: Callable[[Any], Key] | None, seed: int, tries: int, max_states: int
 ) -> _Found:
     """Return the world of one seed: each action is tried in copies of the environment."""
+    take(env)
     observation, _ = env.reset(seed=seed)
     start, first = key_of(env, observation, state), first_action(env)
     tally = _Tally(name_of(env), max_states)

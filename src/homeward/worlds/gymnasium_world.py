@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -25,6 +26,9 @@ Key = Any  # what identifies a state: hashable, such as a number or (column, row
 class GymWorld:
     """A Gymnasium environment as a world for an explorer.
 
+    An environment is in one episode at a time. If it is reset for another world, or converted by
+    `from_gymnasium`, this world can't go on, and raises `InvalidProblemError`.
+
     Parameters
     ----------
     env : gymnasium.Env
@@ -39,6 +43,8 @@ class GymWorld:
 
     Attributes
     ----------
+    env : gymnasium.Env
+        The environment.
     state : int
         The current state.
     ended : bool
@@ -67,12 +73,15 @@ class GymWorld:
                 f"{name_of(env)} has observations of {env.observation_space}: number its states "
                 "with from_gymnasium(env, ...).world()"
             )
-        seen, _ = env.reset(seed=index(seed, 2**31, "the seed", error))
+        number, self._is_taken = index(seed, 2**31, "the seed", error), False
+        take(env, self)
+        seen, _ = env.reset(seed=number)
         self.ended, self.reward, self._seen = False, 0.0, seen
         self.state = self._number(key_of(env, seen, state))
 
     def look(self) -> Any:
         """Return a `Visit` of the current state; add a `Likelihood` if there are several worlds."""
+        self._check_own()
         return self._with_view(Visit(self.state))
 
     def act(self, action: int | str) -> Any:
@@ -83,6 +92,7 @@ class GymWorld:
         action = named_index(action, known, count, "the action", error)
         if self.ended:
             raise error("the episode has ended: no further action can be taken")
+        self._check_own()
         self._seen, reward, done, _, _ = self.env.step(self._first + action)
         self.reward += float(reward)
         self.ended = bool(done)
@@ -91,6 +101,14 @@ class GymWorld:
             return Transition(before, action, None)
         self.state = self._number(key)
         return self._with_view(Transition(before, action, self.state))
+
+    def _check_own(self) -> None:
+        """Raise if the environment is no longer in the episode of this world."""
+        if self._is_taken:
+            raise InvalidProblemError(
+                f"{name_of(self.env)} was reset for another world or conversion, so this world "
+                "can't go on: give each world an environment of its own"
+            )
 
     def _with_view(self, event: Visit | Transition) -> Any:
         """Return the event; if there are several worlds, add the observation's `Likelihood`."""
@@ -117,6 +135,19 @@ class GymWorld:
                 "convert with more tries or more seeds"
             )
         return self._keys[key]
+
+
+PRESENT: WeakValueDictionary[int, GymWorld] = WeakValueDictionary()
+"""The world whose episode an environment is in, by the ``id`` of the unwrapped environment."""
+
+
+def take(env: Any, world: GymWorld | None = None) -> None:
+    """Take an environment, which is about to be reset, from the world that it has been for."""
+    last = PRESENT.pop(id(env.unwrapped), None)
+    if last is not None:
+        last._is_taken = True
+    if world is not None:
+        PRESENT[id(env.unwrapped)] = world
 
 
 def key_of(env: Any, seen: Any, state: Callable[[Any], Key] | None) -> Key:
