@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,28 @@ def test_rows_that_agree_with_all_worlds_teach_nothing() -> None:
 def test_rows_are_compared_up_to_rounding() -> None:
     after = two_worlds().update(Rows(((0, 0),), np.array([[0.75 + 1e-12, 0.25 - 1e-12]])))
     assert len(after.worlds) == 1
+
+
+def test_rows_divide_close_worlds_alike_in_any_order() -> None:
+    close = [np.array([0.5 + k * 0.8e-9, 0.5 - k * 0.8e-9]) for k in range(3)]
+    models = [SparseMDP.from_dense([[row.tolist()], [[0.0, 1.0]]]) for row in close]
+    seen = [Rows(((0, 0),), row[None]) for row in close]
+    for order in permutations(range(3)):
+        belief = FiniteBelief([models[k] for k in order])
+        left = [{order[int(m)] for m in belief.update(rows).labels} for rows in seen]
+        for k in range(3):
+            assert k in left[k]
+            assert all(left[j] == left[k] for j in left[k])  # as Bayes' rule needs
+
+
+def test_rows_of_a_general_world_are_those_of_its_move_form() -> None:
+    chances = np.random.default_rng(0).random(200) ** 3
+    worlds = [SparseMDP.from_dense([[[1.0 - chance, chance]], [[0.0, 1.0]]]) for chance in chances]
+    belief = FiniteBelief(worlds).as_moves()
+    assert belief is not None
+    for k, world in enumerate(worlds):
+        after = belief.update(Rows(((0, 0),), world.row(0, 0)[None]))
+        assert after.labels.tolist() == [k]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 Observed: TypeAlias = Visit | Transition | Rows | Likelihood  # observations of a finite belief
 LEAST_WEIGHT = 1e-250  # smallest weight of a possible world, so that no product of weights is 0
-ROW_TOLERANCE = 1e-9  # largest difference of an observed and a true probability of a row
+ROW_PRECISION = 1e-9  # width of an interval of probabilities that count as equal in observed rows
+ROW_OFFSET = 0.381966  # offset of these intervals, so that no simple fraction is near a boundary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,9 +207,12 @@ class FiniteBelief:
                 counts[state, action] += 1
             case Rows():
                 pairs = observation.numbers(labels)
-                rows = (np.array([w.row(*pair) for pair in pairs]) for w in self.worlds)
-                gaps = (np.abs(row - observation.probabilities).max(initial=0.0) for row in rows)
-                likelihood = np.array([float(gap <= ROW_TOLERANCE) for gap in gaps])
+                seen = _row_cells(pairs, np.array(observation.probabilities, np.float64))
+                rows = (
+                    np.array([w.row(*p) for p in pairs]).reshape(seen.shape) for w in self.worlds
+                )
+                alike = (np.array_equal(_row_cells(pairs, row), seen) for row in rows)
+                likelihood = np.array([*alike], np.float64)
             case Likelihood():
                 observation.check(self.labels)
                 likelihood = np.array(observation.chances, np.float64)[self.labels]
@@ -300,6 +304,17 @@ def _chance(world: Model, state: int, action: int, next_state: int | None) -> fl
     entries = row[row > 0.0]
     missing = fsum([1.0, *-entries])
     return missing if missing > EPSILON * len(entries) else 0.0
+
+
+def _row_cells(pairs: Sequence[tuple[int, int]], rows: FloatArray) -> FloatArray:
+    """Return whole numbers [n, S] that are equal for `rows` [n, S] that are equal up to rounding.
+
+    They depend on these rows alone, so worlds with equal numbers can't be told apart in any order.
+    The probability of staying is 1 minus the others in `Moves`, so the sum of the row replaces it.
+    """
+    for (state, _), row in zip(pairs, rows, strict=True):
+        row[state] = row.sum()
+    return np.floor(rows / ROW_PRECISION + ROW_OFFSET)
 
 
 def _check_names(

@@ -107,6 +107,8 @@ def in_turn(belief: Any, observations: Sequence[Any]) -> Any:
 class Rows:
     """The observation of the exact probabilities of next states of some state-actions.
 
+    Probabilities are compared to about nine decimals.
+
     Attributes
     ----------
     pairs : The n observed state-actions, as indices or names
