@@ -7,6 +7,10 @@ each node, the run is recalled or goes on, whichever is worse. The return policy
 then reach home with probability at least δ. This probability plus the expected risk spent must be
 at least 1.
 
+A belief of a user's own is a `FiniteBelief` that planners can't look into. Its blocked
+probabilities may be upper bounds, and change with every observation. Its world may answer with an
+exact row besides the transition.
+
 The check does not use evaluations of the planner: `certificates.policy_values` evaluates return
 policies in every world.
 """
@@ -14,16 +18,17 @@ policies in every world.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs import FiniteBelief, Transition, Visit
+from homeward.beliefs import FiniteBelief, Rows, Transition, Visit
+from homeward.beliefs.corrections import changes_state
 from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
-from homeward.models import Moves, SparseMDP
+from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.held import Account, Held
@@ -31,8 +36,8 @@ from homeward.planning.planner import Planner
 from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
 
-Kind = Literal["moves", "chancy moves", "general", "paid moves"]
-KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
+Kind = Literal["moves", "chancy moves", "general", "paid moves", "own moves", "own general"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
 DEPTH = 8  # number of steps after which every history is recalled
@@ -56,13 +61,64 @@ def exact_return_within(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OwnBelief:
+    """A belief of a user's own, with the required methods and counts."""
+
+    inner: FiniteBelief
+    loose: FloatArray  # [n, S, A] looseness of a bound after 0, 1, … transitions, from 0 to 1
+
+    def mean(self) -> Model:
+        """Return the mean model."""
+        return self.inner.mean()
+
+    def correction(self) -> FloatArray:
+        """Return the general correction σ [S, A]."""
+        return self.inner.correction()
+
+    def update(self, observation: Any) -> Self:
+        """Return the belief after an observation."""
+        return replace(self, inner=self.inner.update(observation))
+
+    def sample(self, rng: np.random.Generator) -> Model:
+        """Return one of the worlds."""
+        return self.inner.sample(rng)
+
+    @property
+    def counts(self) -> IntArray:
+        """Number of transitions [S, A]."""
+        return self.inner.counts
+
+    @property
+    def visited(self) -> BoolArray:
+        """Mask [S] of the visited states."""
+        return self.inner.visited
+
+
+class OwnMoves(OwnBelief):
+    """The same on move-or-stay models, with upper bounds on blocked probabilities."""
+
+    @property
+    def moves_work_or_never(self) -> bool:
+        """Whether every move always or never works in each possible world."""
+        return self.inner.moves_work_or_never
+
+    def blocked_probability(self) -> FloatArray:
+        """Return an upper bound [S, A] on the probability that a move never works."""
+        exact = self.inner.blocked_probability()
+        loose = self.loose[min(int(self.counts.sum()), len(self.loose) - 1)]
+        dest = self.inner.worlds[0].dest  # type: ignore[union-attr]
+        return np.where(changes_state(dest), exact + loose * (1.0 - exact), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RunCase:
     """A belief and the planner of a run on it, from state `start`."""
 
     kind: Kind
-    belief: FiniteBelief
+    belief: FiniteBelief | OwnBelief
     planner: Planner
     start: int
+    shows: IntArray | None = None  # [S] action whose row is seen in each state; −1 for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +134,24 @@ class WorstRecall:
 
 def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> RunCase:
     """Draw a belief with worlds of the given kind, and a planner for it."""
-    belief = _general(rng) if kind == "general" else _moves(kind, rng)
-    states, actions = belief.counts.shape
+    general = kind in ("general", "own general")
+    worlds = _general(rng) if general else _moves(kind, rng)
+    states, actions = worlds.counts.shape
+    belief: FiniteBelief | OwnBelief = worlds
+    shows: IntArray | None = None
+    if kind in ("own moves", "own general"):
+        own = OwnBelief if general else OwnMoves
+        loose = rng.choice([0.0, 0.0, 0.0, 0.1, 0.6, 1.0], (DEPTH, states, actions))
+        belief = own(worlds, loose * (rng.random() < 0.8))
+        shows = np.asarray(rng.integers(-1, actions, states))
     start = int(rng.integers(states))
     bonus: Bonus = RMax() if rng.random() < 0.3 else _once(rng.random((states, actions)), rng)
     criteria = [_home(kind, states, start, rng, delta) for _ in range(1 + int(rng.random() < 0.2))]
-    if kind != "general" and rng.random() < 0.1:
+    if not general and rng.random() < 0.1:
         allowed = rng.random((states, actions)) < 0.9
         allowed[:, 0] = True  # to stay
         criteria.append(StayInside(allowed, 1.0))
-    return RunCase(kind, belief, Planner(bonus, criteria), start)
+    return RunCase(kind, belief, Planner(bonus, criteria), start, shows)
 
 
 def examine(case: RunCase) -> WorstRecall:
@@ -95,7 +159,7 @@ def examine(case: RunCase) -> WorstRecall:
     tree = _Tree(case)
     belief = case.belief.update(Visit(case.start))
     held = tree.guide.open(belief)
-    worst = tree.worst(belief, case.start, held, case.belief.weights, DEPTH)
+    worst = tree.worst(belief, case.start, held, tree.finite.weights, DEPTH)
     levels = np.array([ledger.delta for ledger in tree.ledgers])
     return WorstRecall(
         tree.feasible,
@@ -112,13 +176,16 @@ class _Tree:
     def __init__(self, case: RunCase) -> None:
         self.guide = Guide(case.planner, case.start)
         self.ledgers = self.guide.ledgers(case.belief)
-        self.worlds = [dense_transitions(world) for world in case.belief.worlds]
+        belief = case.belief
+        self.finite = belief.inner if isinstance(belief, OwnBelief) else belief
+        self.worlds = [dense_transitions(world) for world in self.finite.worlds]
+        self.shows = case.shows
         self.feasible = True
         self.steps = 0
         self.spent = 0.0
 
     def worst(
-        self, belief: FiniteBelief, state: int, held: Held, chances: FloatArray, depth: int
+        self, belief: Any, state: int, held: Held, chances: FloatArray, depth: int
     ) -> FloatArray:
         """Return the minima [2, K] over recall rules of Pr(home) and of Pr(home) + E[spent].
 
@@ -140,12 +207,28 @@ class _Tree:
         action, onward = decision.plan.action, np.zeros_like(now)
         rows = np.array([world[state, action] for world in self.worlds])  # [M, S]
         for there in np.flatnonzero(chances @ rows):
-            seen = belief.update(Transition(state, action, int(there)))
-            reached = chances * rows[:, there]
-            onward += self.worst(seen, int(there), decision.held, reached, depth - 1)
+            move, reached = Transition(state, action, int(there)), chances * rows[:, there]
+            for answer, alike in self._answers(move, reached):
+                seen = belief.update(answer)
+                onward += self.worst(seen, int(there), decision.held, alike, depth - 1)
         ended = float(chances @ np.maximum(0.0, 1.0 - rows.sum(axis=1)))
         onward[1] += ended * np.array([account.spent for account in decision.held.accounts])
         return np.minimum(now, onward)
+
+    def _answers(self, move: Transition, reached: FloatArray) -> list[tuple[Any, FloatArray]]:
+        """Return what the worlds answer to a move, with the joint probabilities [M] of each answer.
+
+        `reached` [M] are the joint probabilities of the worlds and the move.
+        """
+        there = int(move.next_state or 0)
+        if self.shows is None or self.shows[there] < 0:
+            return [(move, reached)]
+        pair, answers = (there, int(self.shows[there])), dict[bytes, tuple[Any, FloatArray]]()
+        for m in np.flatnonzero(reached):
+            row = self.worlds[m][pair]
+            alike = [bool((world[pair] == row).all()) for world in self.worlds]
+            answers[row.tobytes()] = (move, Rows((pair,), row[None])), reached * alike
+        return [*answers.values()]
 
     def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
         """Return Pr(home) and Pr(home) + E[spent] [2, K], as in `worst`, of a recall in `state`."""
@@ -209,7 +292,7 @@ def _home(
     home: Home = start
     if rng.random() < 0.4:
         home = rng.integers(states, size=int(rng.integers(1, 3)))
-    if kind == "moves" and rng.random() < 0.15:
+    if kind in ("moves", "own moves") and rng.random() < 0.15:
         return ReturnWithin(int(rng.integers(1, 5)), level, home)
     return ReturnHome(level, home)
 
@@ -222,7 +305,7 @@ def _moves(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
     dest[1:, 1] = np.arange(states - 1)  # state 0 is reachable
     often = rng.choice([0.4, 0.7, 0.9, 1.0], dest.shape)
     success = (rng.random((count, *dest.shape)) < often) * 1.0
-    if kind != "moves":
+    if kind not in ("moves", "own moves") or (kind == "own moves" and rng.random() < 0.5):
         success *= rng.choice([1.0, 1.0, 0.6, 0.2], success.shape)
     reward = np.zeros(dest.shape)
     if kind == "paid moves":

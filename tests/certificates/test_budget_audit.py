@@ -80,6 +80,35 @@ def test_each_new_edge_is_paid_for_once() -> None:
     assert found.words.startswith("confirmed: a path home exists after each of 4 steps")
 
 
+class Loose:
+    """A belief of one's own: blocked probabilities are upper bounds."""
+
+    def __init__(self, inner: FiniteBelief, blocked: float) -> None:
+        self.inner, self.blocked = inner, blocked
+
+    def mean(self) -> Any:
+        return self.inner.mean()
+
+    def blocked_probability(self) -> Any:
+        blocked = self.inner.blocked_probability().copy()
+        blocked[2, 0] = self.blocked
+        return blocked
+
+
+def test_a_way_home_is_not_given_up_at_the_price_of_an_upper_bound_on_its_risk() -> None:
+    # From 2 on there are two ways back, as action 1 leads home too; the old one always works.
+    dest = DEST.copy()
+    dest[2, 1] = 0
+    shut = np.ones((5, 2))
+    shut[2, 1] = 0.0
+    worlds = FiniteBelief([Moves(dest, np.ones((5, 2))), Moves(dest, shut)], np.array([0.6, 0.4]))
+    known, doubtful = Loose(worlds, 0.0), Loose(worlds, 0.5)
+    out = step(1, 1, 2, holding(0.0, [[1, 2], [0, 0]], NOTHING), known)  # type: ignore[arg-type]
+    news = step(2, 2, 2, holding(0.0, [[2], [1]]), doubtful)  # type: ignore[arg-type]
+    found = verdict(out, news)
+    assert found.reasons == ("step 2: the step spent 0, but had to spend 0.4",)
+
+
 def test_an_edge_that_was_not_paid_for_is_found() -> None:
     found = verdict(FIRST, step(2, 1, 2, holding(0.1, [[2], [0]]), KNOWN))
     assert found.reasons == ("step 2: the step spent 0, but had to spend 0.2",)

@@ -356,6 +356,16 @@ class SmallSureBlocked(Wrong):
         return 0.99 * self.inner.blocked_probability()
 
 
+class LooseBlocked(Wrong):
+    """It declares an upper bound as exact."""
+
+    def blocked_probability(self) -> Any:
+        return np.minimum(1.0, 1.5 * self.inner.blocked_probability())
+
+    def least_blocked(self) -> Any:
+        return np.zeros(0, np.int64), np.zeros(0)
+
+
 class SingleCorrection(Wrong):
     def move_corrections(self, discount: float) -> Any:
         return super().move_corrections(discount)[0]
@@ -380,6 +390,7 @@ WRONG: list[tuple[Any, str]] = [
     (NarrowLimits, "limits"),
     (SmallBlocked, "blocked"),
     (SmallSureBlocked, "blocked"),
+    (LooseBlocked, "blocked"),
     (SingleCorrection, "shape"),
     (NotSure, "moves"),
     (Ignoring, "update"),

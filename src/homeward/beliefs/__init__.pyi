@@ -20,9 +20,11 @@ from .protocol import Belief as Belief
 from .protocol import BlockedMoves as BlockedMoves
 from .protocol import BoundedMoves as BoundedMoves
 from .protocol import Counted as Counted
+from .protocol import LeastBlocked as LeastBlocked
 from .protocol import MoveBelief as MoveBelief
 from .protocol import RewardLimits as RewardLimits
 from .protocol import SureMoves as SureMoves
 from .protocol import corrections_of as corrections_of
+from .protocol import least_blocked_of as least_blocked_of
 
 __all__: list[str]

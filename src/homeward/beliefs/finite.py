@@ -184,6 +184,11 @@ class FiniteBelief:
         first = self._first_moves()
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return all moves [S·A], numbered state·A + action, and Pr(P = 0) [S·A]."""
+        least = FiniteBelief.blocked_probability(self).ravel()
+        return np.arange(least.size), least
+
     def update(self, observation: Observed | Sequence[Observed]) -> Self:
         """Return the belief after an observation or a list of observations, by Bayes' rule.
 

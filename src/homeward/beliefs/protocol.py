@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs.corrections import Correction, Corrections
+from homeward.beliefs.corrections import Correction, Corrections, changes_state
 from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 
@@ -76,8 +76,16 @@ class BoundedMoves(Protocol):
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds (low, high), each [S, A]; the success of `mean` is `low`."""
 
+
+@runtime_checkable
+class LeastBlocked(Protocol):
+    """A belief that knows where `blocked_probability` is exact."""
+
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return moves [m] (state·A + action, ascending) whose bounds differ, and 1 − high [m]."""
+        """Return moves [m], ascending, and lower bounds [m] on Pr(P = 0), P as in `BlockedMoves`.
+
+        A move is state·A + action. For other moves `blocked_probability` is exact.
+        """
 
 
 @runtime_checkable
@@ -117,6 +125,22 @@ class Counted(Protocol):
     @property
     def counts(self) -> IntArray:
         """Number of observations [S, A] of each state-action."""
+
+
+def least_blocked_of(belief: Any, model: Moves) -> FloatArray:
+    """Return lower bounds [S, A] on the probability that a move never works.
+
+    Unless the belief declares `least_blocked`, they follow from the success probabilities.
+    """
+    if isinstance(belief, LeastBlocked) and isinstance(belief, BlockedMoves):
+        least = np.array(belief.blocked_probability(), np.float64)
+        moves, bounds = belief.least_blocked()
+        least.reshape(-1)[moves] = bounds
+        return least
+    likely = belief.success_bounds()[1] if isinstance(belief, BoundedMoves) else model.success
+    sure = isinstance(belief, SureMoves) and belief.moves_work_or_never
+    never = 1.0 - likely if sure else np.where(likely <= 0.0, 1.0, 0.0)
+    return np.where(changes_state(model.dest), never, 0.0)
 
 
 def corrections_of(

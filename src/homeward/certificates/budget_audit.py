@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
-from homeward.beliefs import Belief, BlockedMoves, BoundedMoves, SureMoves
+from homeward.beliefs import Belief, BlockedMoves, SureMoves, least_blocked_of
 from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
@@ -100,9 +100,8 @@ def audit(
 def _edges(belief: Any) -> EdgeRisks:
     """Return the edges of a belief's mean model; an edge that can't be chosen never works."""
     model = belief.mean()
-    most = least = np.asarray(belief.blocked_probability(), np.float64)
-    if isinstance(belief, BoundedMoves):
-        least = 1.0 - belief.success_bounds()[1]
+    most = np.asarray(belief.blocked_probability(), np.float64)
+    least = least_blocked_of(belief, model)
     closed = ~np.isfinite(model.reward)
     if closed.any():
         most, least = np.where(closed, 1.0, most), np.where(closed, 1.0, least)

@@ -20,9 +20,11 @@ from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.protocol import (
     BlockedMoves,
     BoundedMoves,
+    LeastBlocked,
     MoveBelief,
     RewardLimits,
     SureMoves,
+    least_blocked_of,
 )
 from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
@@ -289,6 +291,13 @@ class Claims:
             for s, a in _worst_pairs(wrong, expected - blocked):
                 given = f"blocked_probability() is {blocked[s, a]:.6g}"
                 findings.add("blocked", self.at(s, a), f"{expected[s, a]:.6g} or more{why}", given)
+        if isinstance(self.belief, LeastBlocked) and isinstance(self.model, Moves):
+            known = least_blocked_of(self.belief, self.model)
+            wrong = (mean < known) & refutes(mean, known, len(success), log_limit)
+            for s, a in _worst_pairs(wrong, known - mean):
+                given = f"least_blocked() implies {known[s, a]:.6g}"
+                expected_here = f"{mean[s, a]:.6g} or less (fraction of the draws)"
+                findings.add("blocked", self.at(s, a), expected_here, given)
         findings.checked["blocked probability"] = None
 
     def check_worlds(self) -> None:

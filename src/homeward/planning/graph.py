@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_zero
-from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
+from homeward.beliefs import BlockedMoves, LeastBlocked, corrections_of, least_blocked_of
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
 from homeward.models import Moves
@@ -84,15 +84,10 @@ def graph_of(
             if kind is None:
                 blocked = np.minimum(blocked, 1.0 - model.success)
             blocked = np.clip(blocked, 0.0, 1.0)
-        if blocked is declared:
-            if isinstance(belief, BoundedMoves):
-                bounded, least = belief.least_blocked()
+        if blocked is declared and isinstance(belief, LeastBlocked):
+            bounded, least = belief.least_blocked()
         else:
-            known: FloatArray = np.where(model.success <= 0.0, 1.0, 0.0)
-            if isinstance(belief, BoundedMoves):
-                known = 1.0 - belief.success_bounds()[1]
-            elif declared is not None:
-                known = declared
+            known = least_blocked_of(belief, model)
             bounded = np.flatnonzero(known != blocked)
             least = known.ravel()[bounded]
     edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)

@@ -25,7 +25,15 @@ ROUNDING = BUDGET_TOLERANCE + 1e-12
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("moves", 15), ("chancy moves", 10), ("general", 3), ("paid moves", 3)]
+    ("kind", "count"),
+    [
+        ("moves", 15),
+        ("chancy moves", 10),
+        ("general", 3),
+        ("paid moves", 3),
+        ("own moves", 60),
+        ("own general", 10),
+    ],
 )
 def test_a_run_that_is_called_off_at_the_worst_time_comes_home_with_delta(
     kind: Kind, count: int
