@@ -19,11 +19,18 @@ def geotiff(
     dtype: str = "float32",
     crs: str = "EPSG:32633",
     bands: int = 1,
+    rocks: bool = False,
 ) -> bytes:
-    """Give gentle hills with a hole in them; other bands than the first are empty."""
+    """Give gentle hills with a hole in them, or a mask of rocks near the south-eastern corner.
+
+    Other bands than the first are empty.
+    """
     row, column = np.mgrid[:rows, :columns]
-    heights = np.sin(row / 9.0) + np.cos(column / 11.0)
-    heights[2, 3] = -9999.0
+    if rocks:
+        heights = 1.0 * ((row >= rows - 8) & (column >= columns - 8))
+    else:
+        heights = np.sin(row / 9.0) + np.cos(column / 11.0)
+        heights[2, 3] = -9999.0
     profile: dict[str, Any] = {"driver": "GTiff", "height": rows, "width": columns, "count": bands}
     profile |= {"dtype": dtype, "nodata": -9999.0, "crs": crs}
     corner = (10.0, 50.0) if crs == "EPSG:4326" else (500_000.0, 5_000_000.0)

@@ -164,12 +164,6 @@ def test_an_error_is_given_by_a_number_and_never_by_a_file(tmp_path: Path) -> No
         completed("rover", {"error": "/etc/passwd"}, tmp_path)
 
 
-def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
-    ring = [[float(n), 0.0] for n in range(1001)]
-    with pytest.raises(InvalidInputError, match="1001 corners"):
-        completed("rover", {"keep_in": [[ring]]}, tmp_path)
-
-
 def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
     shared = {"size": 6, "algorithm": "paper", "recall": 9}
     promised = {"delta": 0.9, "home": "start", "correction": "general"}

@@ -110,7 +110,8 @@ class Run:
         """Create a run without steps, or a mission without reports, completely or not at all.
 
         The configuration is set up once, so that an invalid one raises now. The files of the keys
-        `relative` are recorded relative to the run's directory, so that both can move together.
+        `relative` are recorded relative to the run's directory, so that both can move together;
+        a file that the kind has replaced by what is in it is not recorded.
         """
         run, known = cls(directory), find_kind(kind)
         vehicle = known.vehicle_class() if is_mission else None
@@ -152,9 +153,10 @@ class Run:
                 part.mkdir()
                 values: dict[str, Any] = {"format": format_, "kind": kind, "version": version}
                 values["config"] = complete.model_dump(mode="json")
-                if relative:
-                    values["relative"] = sorted(relative)
-                    for key in relative:
+                files = sorted(key for key in relative if isinstance(values["config"][key], str))
+                if files:
+                    values["relative"] = files
+                    for key in files:
                         values["config"][key] = os.path.relpath(values["config"][key], target)
                 replace_json(part / CONFIG, values)
                 (part / STEPS).touch()

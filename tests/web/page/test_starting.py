@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,14 @@ def terrain_file(path: Path) -> Path:
         transform=rasterio.Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0),
     ) as file:
         file.write(heights, 1)
+    return path
+
+
+def square(path: Path, right: float, down: float) -> Path:
+    """Write a square whose sides are 60 m, from its corner in the terrain of `terrain_file`."""
+    left, top = 500_000.0 + right, 5_000_000.0 - down
+    ring = [[left, top], [left + 60, top], [left + 60, top - 60], [left, top - 60], [left, top]]
+    path.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
     return path
 
 
@@ -170,6 +180,41 @@ def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_pat
     look.sees(".settings", "Coordinate system")
     look.sees(".settings", "WGS 84 / UTM zone 33N")
     assert (site.root / "hills" / "summary.md").read_text().startswith("# Exploration of hills.tif")
+
+
+def test_a_terrain_is_explored_beside_uploaded_areas(
+    look: Looking, site: Site, tmp_path: Path
+) -> None:
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+    look.page.get_by_text("Your file").click()
+    look.find(".drop input[type=file]").set_input_files(terrain_file(tmp_path / "hills.tif"))
+    look.sees(".preview-box canvas")
+    look.page.get_by_label("Obstacles").set_input_files(square(tmp_path / "rocks.json", 20, 20))
+    look.sees(".closed-file", "rocks.json: 1 polygon.")
+    look.page.get_by_label("Keep out of").set_input_files(square(tmp_path / "fence.json", 320, 20))
+    look.sees(".closed-file:nth-child(2)", "fence.json: 1 polygon.")
+    look.page.get_by_label("Also run an unsafe explorer").check()
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "fenced")
+    fill(look, "Maximum steps", "4")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/compare/fenced-safe/fenced-unsafe*")
+    for number in range(2):
+        look.sees(f".run-head >> nth={number}", "finished")
+        expect(look.find(".map canvas").nth(number)).to_have_attribute(
+            "data-step", re.compile(r"\d")
+        )
+    look.open("#/run/fenced-safe")
+    look.sees(".run-head", "finished")
+    look.find(".drawer summary").click()
+    look.sees(".settings", "rocks.json")
+    look.find(".drawer input[type=text]").fill("0.7")
+    look.button("Run and compare").click()
+    look.page.wait_for_url("**/#/compare/fenced-safe/fenced-safe-delta-0.7*")
+    look.sees(".run-head >> nth=1", "finished")
+    other = Run.open(site.root / "fenced-safe-delta-0.7").config["keep_out"]
+    assert other == Run.open(site.root / "fenced-safe").config["keep_out"]
 
 
 def test_a_terrain_is_dropped_on_the_page(look: Looking, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ ABOUT = "about.json"  # file beside an uploaded raster, with its shape and pixel
 MAX_PIXELS = 16_000_000  # maximum number of pixels of a synthetic terrain
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
 MAX_START_CELLS = 250_000  # maximum number of cells whose start is computed for a preview
-MAX_CORNERS = 1000  # maximum total number of corners of the polygons to keep in
 
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
@@ -54,17 +53,10 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def check(config: RoverConfig) -> None:
-    """Raise if the terrain, the areas or the targets are too large for a run that a page starts."""
+    """Raise if the terrain is too large for a run that a page starts."""
     values = config.model_dump(mode="json")
     if isinstance(config.error, str):
         raise InvalidInputError("error must be a number here, not the name of a file")
-    for key in ("keep_in", "keep_out"):
-        area = () if isinstance(values.get(key), str) else values.get(key) or ()
-        corners = sum(len(ring) for rings in area for ring in rings)
-        if corners > MAX_CORNERS:
-            raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
-    if len(values["targets"] or ()) > MAX_CORNERS:
-        raise InvalidInputError(f"there are too many targets, expected {MAX_CORNERS} at most")
     if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
         raise InvalidInputError(
             f"pixel is {values['pixel']:g} m, expected {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g}"
