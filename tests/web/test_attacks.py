@@ -258,7 +258,7 @@ def test_with_a_token_nothing_is_answered_without_it(runs: Path, tmp_path: Path)
         shown = {"Authorization": "Bearer a-long-enough-secret"}
         assert site.get("/api/v1/runs", headers=shown).status_code == 200
         led = site.get("/?token=a-long-enough-secret")
-        key = led.headers["location"].removeprefix("/#key=")
+        key = led.headers["location"].removeprefix("/?key=")
         assert site.get("/api/v1/runs").status_code == 401
         assert site.get(f"/api/v1/runs?key={key}").status_code == 200
 

@@ -154,7 +154,7 @@ def key_of(guard: Guard, host: str) -> str:
     """Open the page with the token, as a browser that sees the server at `host`."""
     status, headers, _ = ask(guard, path="/", query="token=correct-horse", host=host)
     assert (status, headers["cache-control"]) == (303, "no-store")
-    return headers["location"].removeprefix("/#key=")
+    return headers["location"].removeprefix("/?key=")
 
 
 def test_the_page_gets_a_key_that_is_neither_the_token_nor_a_cookie() -> None:

@@ -95,7 +95,7 @@ class Guard:
             response: Response = refusal_response(*refused, Connection="close")
         elif self.token is not None and opens_page and (given := _in_query(scope, "token")):
             if self.is_token(given):
-                headers = {"Location": f"/#key={self.key(scope)}", "Cache-Control": "no-store"}
+                headers = {"Location": f"/?key={self.key(scope)}", "Cache-Control": "no-store"}
                 response = Response(None, 303, headers)
             else:
                 response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)

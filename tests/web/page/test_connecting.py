@@ -46,6 +46,28 @@ def test_who_has_the_token_gets_in_and_others_are_told(browser: Browser, tmp_pat
         assert look.errors == []
 
 
+def test_a_link_with_the_token_leads_where_it_says(browser: Browser, tmp_path: Path) -> None:
+    Run.create(tmp_path / "kept", "grid", {"size": 3, "seed": 1}).resume()
+    with serving(tmp_path, TOKEN, STATIC) as server:
+        for route, seen in (
+            ("#/calloff", "Call it off"),
+            ("#/new?terrain=upload", "New run"),
+            ("#/run/kept?step=1&layer=v", "kept"),
+            ("", "Same rover"),
+        ):
+            context = browser.new_context()
+            look = Looking(
+                context.new_page(), site_of(tmp_path, f"{server.address}/?token={TOKEN}")
+            )
+            look.page.goto(f"{server.address}/?token={TOKEN}{route}")
+            look.sees("h1", seen)
+            expect(look.page).to_have_url(f"{server.address}/{route}")
+            look.open()
+            look.sees('tr[data-run="kept"]')  # the token was taken, whatever the view
+            context.close()
+            assert look.errors == []
+
+
 def test_a_server_that_was_killed_is_found_again_and_so_is_its_run(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -13,12 +13,12 @@ export function key(): string {
   return known ?? "";
 }
 
-/** Take the key from the address, so that a link can be sent on without it. */
+/** Take the key from the address, so that a link can be sent on without it; what follows # stays. */
 function taken(): string | null {
-  const found = /^#key=([\w-]+)$/.exec(location.hash)?.[1] ?? null;
+  const found = new URLSearchParams(location.search).get("key");
   if (found !== null) {
     store(KEPT, found);
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.hash);
   }
   return found;
 }

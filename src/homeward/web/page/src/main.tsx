@@ -9,6 +9,7 @@ import { Component, render } from "preact";
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { textOf } from "./api";
+import { key } from "./key";
 import { parse, placeOf, to } from "./link";
 import type { Link, Page } from "./link";
 import { hush, locked, message } from "./messages";
@@ -25,6 +26,7 @@ import { IconButton } from "./parts/icons";
 import { Later } from "./parts/later";
 import { dark, nextTheme } from "./parts/theme";
 
+key(); // it leaves the address also where a view asks the server for nothing
 const link = signal(parse(location.hash));
 window.addEventListener("hashchange", () => {
   hush();
