@@ -336,7 +336,9 @@ def test_the_same_world_at_other_levels_is_one_click(look: Looking) -> None:
         expect(look.find(".map canvas").nth(number)).to_have_attribute("data-step", "20")
 
 
-def test_the_map_alone_fills_the_window(look: Looking) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (900, 1000), (390, 844)])
+def test_the_map_alone_fills_the_window(look: Looking, width: int, height: int) -> None:
+    look.page.set_viewport_size({"width": width, "height": height})
     look.open("#/run/meadow-safe?step=3")
     canvas = look.painted(3)
     before = canvas.bounding_box()
@@ -345,7 +347,13 @@ def test_the_map_alone_fills_the_window(look: Looking) -> None:
     after = canvas.bounding_box()
     assert before is not None
     assert after is not None
-    assert after["width"] > before["width"] + 300
+    assert after["height"] > 1.4 * before["height"]
+    assert after["width"] > width - 60
+    expect(look.find(".timeline")).to_be_in_viewport(ratio=1)
+    expect(look.find(".map-tools")).to_be_in_viewport(ratio=1)
+    look.button("Map only").click()
+    expect(look.find(".top")).to_be_visible()
+    assert canvas.bounding_box() == before
 
 
 def test_single_letters_can_be_switched_off(look: Looking) -> None:
