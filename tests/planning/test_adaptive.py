@@ -89,10 +89,10 @@ def test_an_explorer_crosses_where_some_bridge_back_holds() -> None:
     held = explorer.held
     learned = belief.update(Transition(1, 0, 1))
     assert set_of(learned) == 0b110
-    after = explorer.guide.after(learned, held, Transition(1, 0, 1))
+    after = explorer.guide.after(learned, held, Transition(1, 0, 1), (1, 0, 1))
     assert after.accounts[0].way[1] == held.accounts[0].policies[0b110][1] == 1
     with pytest.raises(InvalidProblemError, match="answered with Rows"):
-        explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))))
+        explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))), (1, 0, 1))
 
 
 def corridor(success: float) -> SparseMDP:

@@ -172,7 +172,7 @@ def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> N
     assert held.accounts[0].way[1] == 0
     for _ in range(5):
         belief = belief.update(Transition(1, 1, 0))
-    after = guide.after(belief, held, Transition(1, 1, 0))
+    after = guide.after(belief, held, Transition(1, 1, 0), (1, 1, 0))
     assert after.accounts[0].way[1] == 1
 
 

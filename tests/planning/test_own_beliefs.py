@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import homeward as hw
+from homeward.planning.remote import Outside, RemoteExplorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +65,71 @@ def test_a_way_home_is_not_given_up_at_the_price_of_an_upper_bound_on_its_risk(
         right = (0.6, 1.0)[int(account.way[1] == 0)]
         assert right >= 0.9, f"step {step.number} relies on a way home that works with {right}"
     assert explorer.steps == 3
+
+
+class Chatty(hw.ModelWorld):
+    """Answers with more than the transition of the action, or with less."""
+
+    def __init__(self, model: Any, answer: Any) -> None:
+        super().__init__(model, 0)
+        self.answer = answer
+
+    def act(self, action: int | str) -> Any:
+        return self.answer(super().act(action))
+
+
+def learning(answer: Any, **options: Any) -> hw.Explorer:
+    """Return an explorer of two rooms whose doors work as often as they were seen to."""
+    alpha = np.zeros((2, 2, 2))
+    alpha[0], alpha[1] = [[1.0, 0.0], [1.0, 9.0]], [[9.0, 1.0], [0.0, 1.0]]
+    belief = hw.DirichletBelief.independent(alpha)
+    rows = np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    criteria = options.pop("criteria", [hw.ReturnHome(0.5)])
+    planner = hw.Planner(hw.RMax(), criteria, **options)
+    return hw.Explorer(planner, belief, Chatty(hw.SparseMDP.from_dense(rows), answer))
+
+
+ANSWERS: list[tuple[Any, str]] = [
+    (lambda seen: [seen, hw.Transition(1, 0, 0)], "Transition and Transition"),
+    (lambda seen: (seen, seen), "Transition and Transition"),
+    (lambda seen: hw.Visit(seen.next_state), "Visit"),
+    (lambda seen: hw.Transition(1, 0, 0), "Transition"),
+]
+
+
+@pytest.mark.parametrize(("answer", "said"), ANSWERS)
+def test_an_answer_that_the_charge_did_not_foresee_is_refused(answer: Any, said: str) -> None:
+    # The charge is the expected fall of the bound by the action's own transition, and no other.
+    with pytest.raises(hw.InvalidProblemError, match=f"the world answered with {said}; "):
+        list(learning(answer).explore(3))
+
+
+@pytest.mark.parametrize("answer", [lambda seen: seen, lambda seen: [hw.Visit(1), seen]])
+def test_an_answer_with_the_transition_and_visits_is_learned(answer: Any) -> None:
+    assert list(learning(answer).explore(3))
+
+
+@pytest.mark.parametrize(("answer", "_"), ANSWERS)
+@pytest.mark.parametrize(
+    "options",
+    [{"criteria": []}, {"correction": hw.Correction.NAIVE}, {"sampled": hw.Sampled(worlds=50)}],
+)
+def test_any_answer_is_learned_where_no_charge_foresees_one(
+    answer: Any, _: str, options: Any
+) -> None:
+    assert list(learning(answer, **options).explore(1))
+
+
+def test_a_look_may_not_teach_what_no_charge_foresaw() -> None:
+    remote = learning(lambda seen: seen)
+    outside = Outside(0)
+    outside.first = hw.Visit(0)
+    remote = RemoteExplorer(remote.planner, remote.belief, outside)
+    before = remote.belief
+    for tell in (remote.look, lambda seen: remote.relocate(1, seen)):
+        with pytest.raises(hw.InvalidProblemError, match="only visits without an action"):
+            tell(hw.Transition(1, 0, 0))
+        assert remote.belief is before
+    remote.look(hw.Visit(0))
+    assert remote.choose(1, 1, hw.Transition(0, 1, 1))
+    assert remote.world.state == 1

@@ -235,5 +235,6 @@ class Explorer(Loop):
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, state)
         if self.guide.relearns:
-            self.held = self.guide.after(self.belief, self.held, observation)
+            move = before, action, state
+            self.held = self.guide.after(self.belief, self.held, observation, move)
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)

@@ -17,6 +17,7 @@ from homeward.arrays import BoolArray, frozen, is_default_zero, number
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
+from homeward.beliefs.observations import Labels
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
@@ -264,26 +265,29 @@ class Guide:
         return self.search
 
     @on_one_thread
-    def after(self, belief: Belief, held: Held, observation: object) -> Held:
+    def after(
+        self,
+        belief: Belief,
+        held: Held,
+        observation: object,
+        move: tuple[int, int, int] | None = None,
+    ) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
         On a `DirichletBelief`, return policies are planned again for the updated belief, as the
-        charges assume. On a `FiniteBelief`, they change with the set of possible worlds.
+        charges assume. On a `FiniteBelief`, they change with the set of possible worlds. Both raise
+        unless the observation holds the transition of the `move` (state, action and next state;
+        None without one) and nothing else but visits: what else it tells was not charged.
         """
-        accounts = held.accounts
+        accounts, correction = held.accounts, self.planner.correction
         if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
-            parts = observation if isinstance(observation, tuple | list) else (observation,)
-            moves = [part for part in parts if not isinstance(part, Visit)]
-            if len(moves) != 1 or not isinstance(moves[0], Transition):
-                raise InvalidProblemError(
-                    f"the world answered with {' and '.join(type(x).__name__ for x in parts)}; a "
-                    "way home that adapts to what is observed needs one Transition after each "
-                    "action, and nothing else"
-                )
+            _check_answer(belief, observation, move, "a way home that adapts to what is observed")
             present = set_of(belief)
             accounts = tuple(replace(a, way=a.policies.get(present, a.way)) for a in accounts)
         elif isinstance(belief, DirichletBelief) and self.planner.sampled is None:
-            correction = self.planner.correction
+            if accounts and correction is not Correction.NAIVE:
+                budget = "the budget of a DirichletBelief without sampled certificates"
+                _check_answer(belief, observation, move, budget)
             kept = zip(accounts, self.ledgers(belief), strict=True)
             accounts = tuple(replace(a, way=way_home_of(belief, x, correction)) for a, x in kept)
         return replace(held, accounts=accounts)
@@ -370,6 +374,28 @@ class Guide:
             return Ledger(name, states, criterion.delta, criterion.within, limits)
         within = criterion.steps if isinstance(criterion, ReturnWithin) else None
         return Ledger(return_name(model, states, within), states, criterion.delta, within)
+
+
+def _check_answer(
+    belief: Belief, observation: object, move: tuple[int, int, int] | None, what: str
+) -> None:
+    """Raise unless an observation holds the transition of a move, and nothing else but visits.
+
+    If `move` is None, it may hold visits only. The message says `what` needs this.
+    """
+    parts = observation if isinstance(observation, tuple | list) else (observation,)
+    told = [part for part in parts if not isinstance(part, Visit)]
+    labels = Labels.of(belief.mean())
+    moves = [part.numbers(labels) for part in told if isinstance(part, Transition)]
+    expected = [[]] if move is None else [[move], [(*move[:2], None)]]
+    if len(moves) != len(told) or moves not in expected:
+        answer = " and ".join(type(part).__name__ for part in parts) or "nothing"
+        if move is None:
+            raise InvalidProblemError(f"{what} allows only visits without an action, not {answer}")
+        raise InvalidProblemError(
+            f"the world answered with {answer}; {what} needs the action's own Transition, alone or "
+            "with visits"
+        )
 
 
 def _limits(criterion: ReturnBefore, shape: tuple[int, int]) -> Limits:

@@ -140,7 +140,7 @@ class RemoteExplorer(Explorer):
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, state)
         self.world.state = state
-        self._learn(observation)
+        self._learn(observation, (before, action, state))
         self.steps += 1
         return True
 
@@ -154,9 +154,13 @@ class RemoteExplorer(Explorer):
         self.world.state = state
         self.steps += 1
 
-    def _learn(self, observation: Any) -> None:
-        """Update the belief and the return policies; discard the decision made before."""
-        self.belief = self.belief.update(observation)
+    def _learn(self, observation: Any, move: tuple[int, int, int] | None = None) -> None:
+        """Update the belief and the return policies; discard the decision made before.
+
+        `move` is the state, action and next state of an action that was observed.
+        """
+        belief = self.belief.update(observation)
         if self.guide.relearns:
-            self.held = self.guide.after(self.belief, self.held, observation)
+            self.held = self.guide.after(belief, self.held, observation, move)
+        self.belief = belief
         self.advised = None

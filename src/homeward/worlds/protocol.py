@@ -20,4 +20,7 @@ class World(Protocol):
         """Return the observation in the current state, for `Belief.update`, before any action."""
 
     def act(self, action: int) -> Any:
-        """Take an action and return the observation after it, for `Belief.update`."""
+        """Take an action and return the observation after it, for `Belief.update`.
+
+        A run on a `DirichletBelief` needs the action's `Transition`, alone or with visits.
+        """
