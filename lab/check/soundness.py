@@ -29,6 +29,7 @@ from homeward.certificates.policy_values import (
     exact_way,
 )
 from homeward.models import Moves, SparseMDP
+from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
 from homeward.safety.problem import pose
@@ -57,6 +58,7 @@ class Soundness:
     returning: float  # over all states
     exploring: float  # over all deterministic outbound policies and all states
     planned: float  # of the planner's mixture, and of its policies that start with the action
+    acted: float  # over the other actions that the planner could take now
     looseness: float  # exact − corrected bound of the planner's mixture
 
 
@@ -129,10 +131,16 @@ def examine(
         )
     )
     (criterion,) = plan.criteria
+    acted = -np.inf
+    for row in plan.evidence:
+        if row.action != plan.action and np.isfinite(model.reward[0, row.action]):
+            true = _acted(belief, worlds, ways, plan, row.action)
+            acted = max(acted, row.safety[0] - true)
     return Soundness(
         returning,
         excess,
         float(max(criterion.bound - exact, criterion.kept_bound - kept)),
+        float(acted),
         float(exact - criterion.corrected),
     )
 
@@ -284,6 +292,24 @@ def _exact(
     total = np.zeros(len(policy))
     for weight, world, way in zip(belief.weights, worlds, ways, strict=True):
         total += weight * exact_recall(world, policy, way, discount)
+    return total
+
+
+def _acted(
+    belief: FiniteBelief,
+    worlds: list[FloatArray],
+    ways: list[FloatArray],
+    plan: Plan,
+    action: int,
+) -> float:
+    """Return the exact probability of being home after an action in state 0 and then the plan."""
+    total = 0.0
+    for chance, world, way in zip(belief.weights, worlds, ways, strict=True):
+        onward = np.zeros(len(way))
+        for weight, policy in zip(plan.weights, plan.outbound, strict=True):
+            onward += weight * exact_recall(world, policy, way, plan.discount)
+        later = plan.discount * (world[0, action] @ onward)
+        total += chance * ((1.0 - plan.discount) * way[0] + later)
     return total
 
 

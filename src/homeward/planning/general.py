@@ -112,7 +112,7 @@ class GeneralSearch:
                     rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
             else:
                 rates = np.where(np.isfinite(earned), earned, 0.0)
-            return mean, rates, np.array([returns.value for returns in homes]), share[state]
+            return mean, rates, np.array([returns.after for returns in homes]), share[state]
 
         def policy() -> IntArray:
             chosen = np.zeros(model.states, np.int32)

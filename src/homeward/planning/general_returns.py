@@ -21,6 +21,7 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, correcti
 from homeward.beliefs.corrections import Correction
 from homeward.models import SparseMDP
 from homeward.planning.adaptive import LEAST_LINK, Worlds, can_reach
+from homeward.planning.after_action import after_rows
 from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
@@ -38,6 +39,7 @@ class Returns(NamedTuple):
     value: FloatArray  # [S] lower bound on the probability that the held way home works
     charge: FloatArray  # [S, A] risk that an action would add; below 0 if the way home gets safer
     lost: bool  # whether no way home is left
+    after: FloatArray  # [A] lower bound on coming home after each action in the present state
     choices: tuple[Account, ...] = ()  # [A] account after each action; empty: always `account`
 
     def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
@@ -63,14 +65,15 @@ def returns_of(
         return _exact_returns(belief, ledger, account, state)
     sigma, solved = _corrected(belief, model, ledger, correction)
     policy, value = solved.policy, solved.value
-    after = sigma + (model.transitions @ value).reshape(model.states, model.actions)
+    ahead = sigma + (model.transitions @ value).reshape(model.states, model.actions)
+    after = after_rows(model, state, value, sigma)
     if isinstance(belief, DirichletBelief):
-        charge = np.maximum(0.0, value[:, None] - after)
-        charge[state] = (
-            value[state] + SOLVE_TOLERANCE - _returns_after(belief, state, ledger, correction)
-        )
+        charge = np.maximum(0.0, value[:, None] - ahead)
+        expected = _returns_after(belief, state, ledger, correction)
+        charge[state] = value[state] + SOLVE_TOLERANCE - expected
+        after = np.maximum(after, expected - SOLVE_TOLERANCE)
     else:
-        charge = np.clip(1.0 - after, 0.0, 1.0)
+        charge = np.clip(1.0 - ahead, 0.0, 1.0)
         if account is not None and account.way[state] >= 0 and (account.way == policy).all():
             charge[state, account.way[state]] = 0.0
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
@@ -78,7 +81,7 @@ def returns_of(
     ways = [policy] if account is None else [account.way, policy]
     lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     spent = 1.0 - float(value[state]) if account is None else account.spent
-    return Returns(Account(frozen(policy), spent), value, charge, lost)
+    return Returns(Account(frozen(policy), spent), value, charge, lost, after)
 
 
 def _exact_returns(
@@ -108,7 +111,9 @@ def _exact_returns(
     accounts = [Account(way.policy, spent, way.policies) for way in ways]
     choices = tuple(accounts[k] for k in kept.argmax(axis=0))
     lost = not best.value[state] > 0.0
-    return Returns(accounts[ways.index(best)], value, charge, lost, choices)
+    after = np.max([way.after[state] for way in ways], axis=0)
+    after = np.maximum(0.0, after - SOLVE_TOLERANCE)
+    return Returns(accounts[ways.index(best)], value, charge, lost, after, choices)
 
 
 def way_home_of(belief: DirichletBelief, ledger: Ledger, correction: Correction | None) -> IntArray:

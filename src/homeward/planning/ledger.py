@@ -70,9 +70,9 @@ class Ways(NamedTuple):
 
     @property
     def value(self) -> FloatArray:
-        """Lower bound [S] on the probability of coming home by these ways."""
+        """Lower bound [S] on the probability of coming home by these ways; 0 beyond a limit."""
         total = total_risks(self.graph, self.choice, self.homes, np.arange(len(self.choice)))
-        return np.clip(1.0 - total, 0.0, 1.0)
+        return np.where(self.added < np.inf, np.clip(1.0 - total, 0.0, 1.0), 0.0)
 
     def kept_to(self, left: FloatArray) -> Ways:
         """Return the ways; those that use more than `left` [K] get an infinite added risk."""
@@ -318,6 +318,22 @@ class Ledger:
             bounds = self.bounds(belief, survey.graph, (edges, ways.choice[edges]))
             value[state] = max(value[state], bounds[0][0])
         return value
+
+    def way_from(self, survey: Survey, state: int, used: FloatArray) -> Edges | None:
+        """Return the less risky way home from a state after the use of amounts `used` [K].
+
+        Returns None if no way home is within the limits.
+        """
+        found, least, nothing = None, np.inf, np.full_like(survey.free, -1)
+        left = _allowed(survey.graph.reach.left - used)
+        for ways in (survey.safest, survey.shortest):
+            if ways is None or (self.is_limited and (ways.need[:, state] > left).any()):
+                continue
+            given = frozen(nothing), nothing, ways.choice, self.homes, state
+            states, risk = with_way(survey.graph, *given)
+            if risk < least:
+                found, least = (states, ways.choice[states]), risk
+        return found
 
     def bounds(
         self, belief: Any, graph: Graph, *ways: Edges

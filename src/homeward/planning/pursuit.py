@@ -47,8 +47,8 @@ def plan_of(
     `policy` computes the outbound policy [S]. For each ledger, `paid` has the account after the
     action, and `homes` the bound [S] on coming home with the return policy [S], as arrays or
     `Deferred`. `facts` computes the mean model, the best rate [A] of a proposal that starts with
-    each action, the bound [K, S] on coming home for each ledger, and the share [A] of the budget
-    that each action would spend.
+    each action, for each ledger the bound [K, A] on coming home after each action, and the share
+    [A] of the budget that each action would spend.
     """
     states = model.states
     kept, criteria = zip(task.ledgers, homes, paid, strict=True), []
@@ -117,9 +117,8 @@ def _action_evidence(
     facts: Callable[[], tuple[Model, FloatArray, FloatArray, FloatArray]],
 ) -> tuple[ActionEvidence, ...]:
     """Return for each action its rate, the bounds on coming home after it, and its verdict."""
-    model, rates, homes, share = facts()
-    leaving = model.leaving(state)
-    ways = model.ahead(state, homes.reshape(-1, model.states))
+    model, rates, after, share = facts()
+    leaving, ways = model.leaving(state), after.reshape(-1, model.actions)
     evidence = []
     for a in range(model.actions):
         kept = iter(ways[:, a].tolist())

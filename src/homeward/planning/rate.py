@@ -33,6 +33,7 @@ from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import LookingBonus, Looks, checked_bonus, once
 from homeward.models import Moves
+from homeward.planning.after_action import after_moves
 from homeward.planning.gain_search import (
     Scratch,
     Shares,
@@ -179,15 +180,20 @@ class RateSearch:
             value = Deferred(lambda: task.ledgers[k].value(survey(), state, sharp))
             return value, Deferred(lambda: survey().ways_from(state).choice)
 
+        correction = task.planner.correction
+
         def facts() -> tuple[Moves, FloatArray, FloatArray, FloatArray]:
             new, mean = RateSearch(task), belief.mean()
             view = new.view(belief, mean, state, held)
             new.complete(view)
             rates, share = new.rates(view), view.shares.at(mean.dest[state])
             rates[action] = rate
-            whole = new.view(belief, mean, state, held, whole=True)
-            values = np.array([survey.ways_from(state).value for survey in whole.surveys])
-            return mean, rates, values, share
+            surveys = new.view(belief, mean, state, held, whole=True).surveys
+            after = [
+                after_moves(ledger, survey, belief, state, correction, sharp)
+                for ledger, survey in zip(task.ledgers, surveys, strict=True)
+            ]
+            return mean, rates, np.array(after), share
 
         homes = [home(k) for k in range(len(paid))]
         plan = plan_of(task, model, state, proposal, action, policy, paid, homes, facts)

@@ -244,7 +244,7 @@ def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledReturns:
-    """Estimated ways home from `state`; `account` to `lost` are as in `Returns`."""
+    """Estimated ways home from `state`; `account` to `after` are as in `Returns`."""
 
     sampled: Sampled
     belief: Any
@@ -255,6 +255,7 @@ class SampledReturns:
     value: FloatArray
     charge: FloatArray
     lost: bool
+    after: FloatArray
     guesses: FloatArray  # [A] estimated drop of each action
     ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
 
@@ -307,8 +308,8 @@ def sampled_returns(
     values = [draws.returning(way, at_home, everywhere) for way in ways]
     value, every = values[1].mean(axis=0), np.arange(len(draws.row))
     ahead = np.where(draws.there == END, 0.0, values[1][:, draws.there])
-    after = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
-    charge = np.maximum(0.0, value[:, None] - after.reshape(closed.shape))
+    mean = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
+    charge = np.maximum(0.0, value[:, None] - mean.reshape(closed.shape))
     guesses, chosen = np.zeros(model.actions), []
     for a in range(model.actions):
         which = draws.transitions(state, a)
@@ -321,7 +322,8 @@ def sampled_returns(
         chosen.append(ways[k])
     charge[np.abs(charge) <= LEAST_CHARGE] = 0.0
     lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
-    given = sampled, belief, at_home, home, state, account, value, charge, lost
+    after = np.clip(values[0][:, state].mean() - guesses, 0.0, 1.0)
+    given = sampled, belief, at_home, home, state, account, value, charge, lost, after
     return SampledReturns(*given, guesses, tuple(chosen))
 
 

@@ -21,6 +21,7 @@ from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.held import Held
+from homeward.replay.moment import proving
 from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class Decisions:
         ledgers = guide.ledgers(moment.belief)
         if not ledgers:
             return None
-        ledger, correction = ledgers[0], self.setup.planner.correction
+        ledger, correction = ledgers[0], proving(self.setup.planner)
         account, model = self.kept.at(moment.step).accounts[0], moment.model
         if isinstance(model, Moves):
             graph = graph_of(moment.belief, model, correction)

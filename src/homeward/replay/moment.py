@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.arrays import IntArray
+from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.joint import evaluator_of
 from homeward.models import Model, Moves
+from homeward.planning.after_action import after_moves
+from homeward.planning.general_returns import returns_of
+from homeward.planning.graph import graph_of
+from homeward.planning.ledger import Ledger
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
@@ -48,13 +53,26 @@ class Moment:
             return held
         for criterion in self.planner.criteria if self.decisions is None else ():
             if hasattr(criterion, "home"):
-                situation = self.planner.situation(self.belief, self.model, self.state, self.start)
+                planner = replace(self.planner, correction=proving(self.planner))
+                situation = planner.situation(self.belief, self.model, self.state, self.start)
                 requirement = criterion.require(situation)
                 return requirement.home, requirement.returns
-        kind = Correction.MOVES if isinstance(self.model, Moves) else Correction.GENERAL
-        corrections = corrections_of(self.belief, self.model, self.planner.discount, kind)
+        corrections = corrections_of(self.belief, self.model, self.planner.discount)
         home = np.array([self.start], np.int32)
         return home, solve_return(self.model, corrections.returning, home)
+
+    @cached_property
+    def after(self) -> FloatArray:
+        """Lower bound [A] on coming home after each action, for the homes of `returns`."""
+        ledger = Ledger("", self.returns[0].astype(np.int64), 0.0)
+        if not isinstance(self.model, Moves):
+            sparse = self.model.sparse()
+            return returns_of(self.belief, sparse, ledger, None, self.state, None).after
+        graph = graph_of(self.belief, self.model, None)
+        sharp = None if evaluator_of(self.belief) is None else self.belief
+        account = ledger.open(graph, self.state, sharp)
+        survey = ledger.survey(graph, account, self.state, sharp, whole=True)
+        return after_moves(ledger, survey, self.belief, self.state, None, sharp)
 
     def way(self, cell: int) -> dict[str, Any]:
         """Return the path home from a cell as JSON values, with the risk of each edge.
@@ -85,6 +103,11 @@ class Moment:
                 )
                 here = there
         return {"cell": cell, "bound": float(value[cell]), "home": home.tolist(), "edges": edges}
+
+
+def proving(planner: Planner) -> Correction | None:
+    """Return the planner's correction; None, the tightest that applies, if it proves nothing."""
+    return None if planner.correction is Correction.NAIVE else planner.correction
 
 
 def looks_of(moment: Moment) -> list[float]:

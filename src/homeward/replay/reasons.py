@@ -52,7 +52,9 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
         plan = replace(plan, state_names=names, criteria=criteria)
     ways = [c.way_home for c in plan.criteria if c.home.size] or [moment.returns[1].value]
     explanation, actions, proposal = plan.explain(), actions_of(setup), None
-    looks, homes = looks_of(moment), _homes_of(plan, moment)
+    looks, homes = looks_of(moment), None
+    if not any(c.home.size for c in plan.criteria):  # else the plan's evidence has such bounds
+        homes = moment.after.tolist()
     if plan.proposal is not None:
         proposal = {
             "path": list(plan.proposal.path),
@@ -192,20 +194,6 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
         limited = any(isinstance(c, ReturnBefore) for c in moment.planner.criteria)
         return "tour" if looks is not None and looks.make_tour and not limited else "near"
     return "place"
-
-
-def _homes_of(plan: Plan, moment: Moment) -> list[float] | None:
-    """Return the smallest bound on the way home [A] over the states that each action leads to.
-
-    Return None if a criterion of the plan has a home, since its evidence has such bounds.
-    """
-    if any(criterion.home.size for criterion in plan.criteria):
-        return None
-    way, model, state = moment.returns[1].value, moment.model, moment.state
-    if isinstance(model, Moves):
-        return [float(value) for value in way[model.dest[state]]]
-    rows = (model.row(state, action) for action in range(model.actions))
-    return [float(way[row > 0.0].min(initial=1.0)) for row in rows]
 
 
 def _verdict(evidence: ActionEvidence, action: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ SMALL = {
     "agreement": ["--problems", "3", "--together", "1"],
     "soundness": ["--beliefs", "20", "--together", "1"],
     "promise": ["--beliefs", "2"],
+    "shown": ["--runs", "1"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
     "certify": ["--plans", "4", "--forged", "3", "--episodes", "200"],

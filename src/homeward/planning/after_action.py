@@ -1,0 +1,136 @@
+"""Lower bounds on the probability of coming home after each action in the present state.
+
+After an action the explorer is in a state t with probability P_t, random like the world, and comes
+home from there with probability V_t. Let p = E[P], and v a lower bound on E[V] for one return
+policy from each state. The outcome tells something about the world, so E[Σ P_t V_t] may be less
+than Σ p_t v_t. With m = 1 − Σ p_t the probability that the process ends, these are lower bounds:
+
+- 1 − m − Σ p_t (1 − v_t) + σ, with the general correction σ, which is 0 in a known row;
+- 1 − m − Σ min(p_t, 1 − v_t), since E[P_t (1 − V_t)] is at most either of both.
+
+On a move-or-stay graph an action a in s leads to t or stays. Let W_s and W_t be the events that all
+moves of the ways home from s and t work. Further lower bounds are
+
+- Pr(a can work and W_t): a is repeated until it works;
+- Pr(W_s and W_t): either way works;
+- if each move always or never works, Pr(a works and W_t) + Pr(W_s) − Pr(a works and W_s);
+- on a `FiniteBelief`, E[P 1(W_t) + (1 − P) 1(W_s)], evaluated in each world.
+
+The largest bound is taken (``docs/theory.md``, section 18). If a way home is limited, an attempt
+also uses some of what is left, and a way beyond the limits counts as none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from homeward.arrays import FloatArray
+from homeward.beliefs import BoundedMoves, FiniteBelief, corrections_of
+from homeward.beliefs.corrections import Correction
+from homeward.models import Moves, SparseMDP
+from homeward.planning.ledger import Edges, Ledger, Survey
+from homeward.solvers.folding import missing_mass
+
+ROUNDED = 1.0 + 2.0**-46  # more than a sum of a few products of probabilities is rounded
+NOTHING: Edges = np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def after_rows(model: SparseMDP, state: int, value: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Return the bounds [A] on a general model, from the `value` [S] and the correction [S, A]."""
+    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
+    chances, lost = rows.toarray(), 1.0 - value
+    corrected = (chances * lost).sum(axis=1) - sigma[state]
+    least = np.minimum(corrected, np.minimum(chances, lost).sum(axis=1))
+    bounds: FloatArray = np.clip(1.0 - (missing_mass(rows) + least) * ROUNDED, 0.0, 1.0)
+    return bounds
+
+
+def after_moves(
+    ledger: Ledger,
+    survey: Survey,
+    belief: Any,
+    state: int,
+    correction: Correction | None = None,
+    sharp: Any = None,
+) -> FloatArray:
+    """Return the bounds [A] on a move-or-stay graph; 0 for actions that can't be chosen.
+
+    `survey` has the ways home of all states, whatever their risk. `sharp` is the belief if it knows
+    how likely moves work together, else None.
+    """
+    model, sigma = belief.mean(), None
+    if not getattr(belief, "moves_work_or_never", False):
+        kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
+        sigma = corrections_of(belief, model, 0.5, kind).exploring[state]
+    bounds = np.zeros(model.actions)
+    for action in np.flatnonzero(np.isfinite(model.reward[state])).tolist():
+        given = ledger, survey, belief, sharp, state, action
+        bounds[action] = _after_move(*given, None if sigma is None else float(sigma[action]))
+    return bounds
+
+
+def _after_move(
+    ledger: Ledger,
+    survey: Survey,
+    belief: Any,
+    sharp: Any,
+    state: int,
+    action: int,
+    sigma: float | None,
+) -> float:
+    """Return the bound of one action; `sigma` is None if each move always or never works."""
+    model, graph = belief.mean(), survey.graph
+    there, low = int(model.dest[state, action]), float(model.success[state, action])
+    high, attempt = low, (np.array([state]), np.array([action]))
+    if isinstance(belief, BoundedMoves):  # then `low` is a lower bound on p
+        high = float(belief.success_bounds()[1][state, action])
+    use = [np.zeros(len(graph.reach.left))] * 2
+    if ledger.limits is not None:
+        each, count = (ledger.limits.use, ledger.limits.lost), ledger.limits.count
+        use = [np.where(np.arange(len(part)) < count, part[:, state, action], 0.0) for part in each]
+    if there == state:
+        low, high, attempt, use = 1.0, 1.0, NOTHING, [np.maximum(*use)] * 2
+    onward, back = ledger.way_from(survey, there, use[0]), ledger.way_from(survey, state, use[1])
+    pairs = (attempt, onward), (onward, back), (attempt, back)
+    sets = [onward, back, *(_joined(model.actions, *pair) for pair in pairs)]
+    least, most = ledger.bounds(
+        sharp, graph, *(NOTHING if edges is None else edges for edges in sets)
+    )
+    lost = [
+        1.0 if edges is None else min(1.0 - works, float(graph.blocked[edges].sum()) * ROUNDED)
+        for edges, works in zip(sets, least, strict=True)
+    ]
+    found = [lost[2], lost[3], min(high, lost[0]) + min(1.0 - low, lost[1])]
+    if sigma is None:
+        found.append(lost[2] - max(0.0, 1.0 - lost[1] - most[4]))
+    else:
+        found.append(low * lost[0] + (1.0 - low) * lost[1] - sigma)
+        if isinstance(belief, FiniteBelief) and sharp is not None and not ledger.is_limited:
+            found.append(_lost_in_worlds(belief, (state, action), onward, back))
+    return min(1.0, max(0.0, 1.0 - min(found) * ROUNDED))
+
+
+def _joined(actions: int, one: Edges | None, other: Edges | None) -> Edges | None:
+    """Return the moves that are in one of both sets; None if one of them is missing."""
+    if one is None or other is None:
+        return None
+    codes = np.unique(np.concatenate([s * actions + a for s, a in (one, other)]))
+    states, chosen = np.divmod(codes, actions)
+    return states, chosen
+
+
+def _lost_in_worlds(
+    belief: FiniteBelief, attempt: tuple[int, int], onward: Edges | None, back: Edges | None
+) -> float:
+    """Return 1 − E[P 1(W_t) + (1 − P) 1(W_s)], summed over the worlds."""
+
+    def fails(world: Any, way: Edges | None) -> bool:
+        return way is None or not (world.success[way] > 0.0).all()
+
+    lost = 0.0
+    for weight, world in zip(belief.weights, belief.worlds, strict=True):
+        works = float(world.success[attempt]) if isinstance(world, Moves) else 0.0
+        lost += weight * (works * fails(world, onward) + (1.0 - works) * fails(world, back))
+    return lost * ROUNDED
