@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -230,8 +231,7 @@ class Plan(PlanClaims, LazyArrays):
             text = "no action that leaves it"
             if c.kind == "return":
                 kept = f"at least {floored(c.bound)} for the whole run (required {c.level:g})"
-                proof = EVALUATORS[c.evaluator].format(correction=self.correction)
-                text = f"{kept}, {floored(c.way_home[self.state])} from here ({proof})"
+                text = f"{kept}, {floored(c.way_home[self.state])} from here ({self._proof(c)})"
             lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {text}.")
         return lines
 
@@ -247,11 +247,9 @@ class Plan(PlanClaims, LazyArrays):
 
     def _proven(self, c: CriterionEvidence) -> str:
         """Return the sentence on the proven bound of a criterion."""
-        proof = (
-            "believed, not proven (naive)"
-            if self.correction is Correction.NAIVE
-            else f"proven ({EVALUATORS[c.evaluator].format(correction=self.correction)})"
-        )
+        proof = f"proven ({self._proof(c)})"
+        if self.correction is Correction.NAIVE:
+            proof = "believed, not proven (naive)"
         price = ""
         if 0 < c.multiplier < np.inf:
             more, cost = ("unit", 1.0) if c.kind in ("earn", "own") else ("percent", 0.01)
@@ -269,6 +267,12 @@ class Plan(PlanClaims, LazyArrays):
             text = f"{c.name}, {bound}"
         return f"{when}: {text} (required {c.level:g}); {proof}{price}."
 
+    def _proof(self, c: CriterionEvidence) -> str:
+        """Return how the bounds of a criterion were evaluated."""
+        if self.correction is Correction.NAIVE:
+            return "naive: believed, not proven"
+        return EVALUATORS[c.evaluator].format(correction=self.correction)
+
     def _rows(self) -> list[list[str]]:
         """Return the evidence on the actions as rows of text, column titles first."""
         heads = {"return": "safety", "stay": "inside", "earn": "earns", "own": "holds"}
@@ -279,7 +283,7 @@ class Plan(PlanClaims, LazyArrays):
             cells = ["-"] * (2 + len(e.safety))
             if e.verdict is not Verdict.UNAVAILABLE:
                 bounds = zip(self.criteria, e.safety, strict=True)
-                safety = (f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}" for c, v in bounds)
+                safety = (_earned(v, 4) if c.kind == "earn" else floored(v, 4) for c, v in bounds)
                 cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
             rows.append([self.action_name(e.action), *cells, verdict_of(e.verdict, e.leaves)])
         return rows
@@ -300,9 +304,10 @@ class Plan(PlanClaims, LazyArrays):
         return card(decision, sentences, self._rows(), chosen)
 
 
-def floored(value: float) -> str:
-    """Return a lower bound as text with six decimals, rounded down after 1e-9 is added."""
-    return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
+def floored(value: float, decimals: int = 6) -> str:
+    """Return a lower bound as text, rounded down but for errors of the last binary digits."""
+    scale = 10.0**decimals
+    return f"{np.floor(value * scale + 1e-6) / scale:.{decimals}f}"
 
 
 def _plain(value: float) -> float:
@@ -310,7 +315,13 @@ def _plain(value: float) -> float:
     return 0.0 if abs(value) < 1e-12 else value
 
 
+def _earned(value: float, digits: int = 6) -> str:
+    """Return a lower bound on earnings as text with some digits, rounded down like `floored`."""
+    value = _plain(value)
+    exact = Decimal(value + 1e-12 * abs(value))
+    return f"{float(Context(digits, ROUND_FLOOR).plus(exact)):.{digits}g}"
+
+
 def _number(criterion: CriterionEvidence, value: float) -> str:
-    """Return a probability, or earnings, as text."""
-    plain = criterion.kind in ("earn", "own")
-    return f"{_plain(value):.6g}" if plain else f"{value:.6f}"
+    """Return a lower bound on a probability, or on earnings, as text."""
+    return _earned(value) if criterion.kind in ("earn", "own") else floored(value)
