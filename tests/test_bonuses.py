@@ -31,6 +31,7 @@ from homeward.bonuses import (
 )
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
+from homeward.planning.gain_search import gain_at
 from homeward.planning.graph import EVERYWHERE, graph_of
 from homeward.words import amount
 
@@ -214,3 +215,39 @@ def test_all_looks_and_graphs_have_one_type_so_that_searches_are_compiled_once()
     model = ground.mean()
     masks = EVERYWHERE, np.ones(model.success.shape, dtype=bool)
     assert len({type_of(graph_of(ground, model, None, allowed)) for allowed in masks}) == 1
+
+
+@given(st.sampled_from([None, 1.0, 0.1, 0.01]), st.integers(0, 2**32 - 1))
+def test_a_gain_counts_down_to_the_deviation_to_be_known(known: float | None, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    variance = 10.0 ** rng.uniform(-6.0, 1.0, 42)
+    blocked = rng.random(42) < 0.2
+    belief = TerrainBelief((6, 7), np.zeros(42), variance, 20.0, blocked=blocked)
+    sensor, least = Sensor(50.0), 0.0 if known is None else known**2
+    bonus = InformationGain(sensor, known=known)
+    at = np.array(list(np.ndindex(6, 7))) * 20.0
+    distance = np.hypot(*(at[:, None] - at).transpose(2, 0, 1))
+    after = 1.0 / (1.0 / variance + 1.0 / sensor.variance(distance))
+    nats = 0.5 * np.log(variance / np.maximum(after, np.minimum(least, variance)))
+    gain = np.where((distance <= 50.0) & ~blocked, nats, 0.0).sum(axis=1)
+    np.testing.assert_allclose(bonus(belief)[:, 0], gain, rtol=1e-9, atol=1e-9)
+    looks = bonus.looks(belief)
+    assert looks.highest >= gain.max() - 1e-9
+    assert looks.total == pytest.approx(looks._replace(remaining=np.nan).total)
+    looked = np.zeros(84)
+    joint = 0.0
+    for state in rng.integers(0, 42, 30).tolist():  # no sequence of looks exceeds what is left
+        joint += gain_at(state, looks, looked, False)
+        near = (distance[state] <= 50.0) & ~blocked
+        looked[:42] += np.where(near, 1.0 / sensor.variance(distance[state]), 0.0)
+    if known is not None:
+        most = 0.5 * np.log(np.maximum(variance / least, 1.0))[~blocked].sum()
+        assert joint <= most + 1e-9
+    assert looks.left_from(np.ones(42, bool)) >= gain.max() - 1e-9
+    assert looks.left_from(np.zeros(42, bool)) == 0.0
+
+
+@pytest.mark.parametrize("known", [0.0, -1.0, np.inf, np.nan])
+def test_a_deviation_to_be_known_is_above_0(known: float) -> None:
+    with pytest.raises(InvalidProblemError, match="known is"):
+        InformationGain(known=known)

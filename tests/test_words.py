@@ -42,7 +42,7 @@ def test_an_end_by_the_budget_names_the_level_that_would_allow_more() -> None:
     rest = Remainder(left=3.0, unit="squares", share=2.0, budgets=(("return", 0.875, 0.125),))
     assert why_ended(End.BUDGET, 0, rest) == (
         "Going on would risk more than the safety level allows. Going on would risk 0.25, but only "
-        "0.125 is left. Left to explore: 3 squares. δ = 0.75 would allow it."
+        "0.125 is left. Left within reach: at most 3 squares. δ = 0.75 would allow it."
     )
 
 

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, first_of, frozen, numbers, place
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    first_of,
+    frozen,
+    number,
+    numbers,
+    place,
+)
 from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
@@ -46,8 +55,9 @@ class Looks(NamedTuple):
 
     A look from a cell covers V cells, which are at given offsets. If gains are logarithmic, looks
     of total weight (precision) w at a cell of variance `amount` gain ½ ln(1 + amount·w) nats.
-    Otherwise the first look at a cell gains `amount`, and later looks gain 0. If the states are not
-    on a map, the map has one row of S cells, and a look covers only its own cell.
+    Nothing is gained beyond the precision `enough`, at which a cell is known well enough. If gains
+    are not logarithmic, the first look at a cell gains `amount`, and later looks gain 0. If the
+    states are not on a map, the map has one row of S cells, and a look covers only its own cell.
 
     Attributes
     ----------
@@ -64,6 +74,7 @@ class Looks(NamedTuple):
     visit : [S] gain of being in a cell for the first time; empty if it has no gain
     remaining : The value of `total` if the belief has computed it, else NaN
     largest : The largest `amount` if the belief has computed it, else NaN
+    enough : 1/m², precision beyond which a cell has no gain; infinite if every look gains
     """
 
     shape: tuple[int, int]
@@ -79,6 +90,7 @@ class Looks(NamedTuple):
     visit: FloatArray = NO_VISITS
     remaining: float = np.nan
     largest: float = np.nan
+    enough: float = np.inf
 
     @classmethod
     def of(
@@ -108,16 +120,33 @@ class Looks(NamedTuple):
         """The remaining gain: one look with the largest weight at each cell, and all visits."""
         if not np.isnan(self.remaining):
             return self.remaining
+        seen = self.amount
         if self.logarithmic:
-            seen = 0.5 * np.log1p(self.amount * self.weight.max())
-            return float(seen.sum() + self.visit.sum())
-        return float(self.amount.sum() + self.visit.sum())
+            seen = nats_of(seen, self.weight.max(), self.enough)
+        return float(seen.sum() + self.visit.sum())
+
+    def left_from(self, states: BoolArray) -> float:
+        """Return an upper bound on the remaining gain of looks from the masked `states` [S]."""
+        rows, columns = self.shape
+        places = states & ~self.done if self.done.size else states
+        places, most = places.reshape(rows, columns), np.zeros((rows, columns))
+        for down, right, weight in zip(self.down, self.right, self.weight, strict=True):
+            here = _overlap(rows, down), _overlap(columns, right)
+            there = _overlap(rows, -down), _overlap(columns, -right)
+            most[there] = np.maximum(most[there], np.where(places[here], weight, 0.0))
+        gain = np.where(most.ravel() > 0.0, self.amount, 0.0)
+        if self.logarithmic:
+            gain = nats_of(gain, most.ravel(), self.enough)
+        visits = self.visit[states].sum() if self.visit.size else 0.0
+        return float(gain.sum() + visits)
 
     @property
     def highest(self) -> float:
         """An upper bound on the gain of a look."""
         most = float(self.amount.max()) if np.isnan(self.largest) else self.largest
-        seen = 0.5 * np.log1p(most * self.weight) if self.logarithmic else most + 0.0 * self.weight
+        seen = most + 0.0 * self.weight
+        if self.logarithmic:
+            seen = nats_of(np.float64(most), self.weight, self.enough)
         return float(seen.sum() + self.visit.max(initial=0.0)) * (1.0 + 1e-9)
 
     @property
@@ -129,6 +158,19 @@ class Looks(NamedTuple):
     def make_tour(self) -> bool:
         """Whether to plan short tours: arrival makes a look, and only first looks have a gain."""
         return not self.logarithmic and self.action.size == 0
+
+
+def nats_of(
+    variance: FloatArray | float, weight: FloatArray | float, enough: float = np.inf
+) -> FloatArray:
+    """Return ½ ln(1 + variance·weight), the nats that a look of precision `weight` gains.
+
+    It is at most what a cell lacks to the precision `enough`.
+    """
+    gained = np.multiply(variance, weight)
+    if np.isfinite(enough):
+        gained = np.minimum(gained, np.maximum(np.multiply(variance, enough) - 1.0, 0.0))
+    return np.asarray(0.5 * np.log1p(gained))
 
 
 @runtime_checkable
@@ -253,9 +295,20 @@ class InformationGain(_Measuring):
 
     `targets` [S] are additional gains in nats for the first visit of each cell; None for no gain.
     A cell counts as visited after a measurement from it.
+
+    `known` is the standard deviation in m at which a height is known well enough. A measurement
+    then gains Σ_t ½ ln(Var[H_t] / max(posterior variance, known²)), and 0 from cells that are known
+    well enough already. None gives every measurement its whole gain.
     """
 
     targets: FloatArray | None = field(default=None, compare=False)
+    known: float | None = None
+
+    def __post_init__(self) -> None:
+        _Measuring.__post_init__(self)
+        error = InvalidProblemError
+        if self.known is not None and not 0.0 < number(self.known, "known", error) < np.inf:
+            raise error(f"known is {self.known:g} m, expected more than 0, or None")
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
@@ -272,7 +325,8 @@ class InformationGain(_Measuring):
             here = _overlap(rows, down), _overlap(columns, right)
             there = _overlap(rows, -down), _overlap(columns, -right)
             is_seen = seen[:, k].reshape(rows, columns)[here]
-            gain[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
+            nats = nats_of(variance[there], looks.weight[k], looks.enough)
+            gain[here] += np.where(is_seen, nats, 0.0)
         if looks.visit.size:
             gain += looks.visit.reshape(rows, columns)
         return np.broadcast_to(gain.reshape(-1, 1), (gain.size, belief.mean().actions))
@@ -286,15 +340,16 @@ class InformationGain(_Measuring):
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
         remaining, largest = np.nan, np.nan
+        enough = np.inf if self.known is None else self.known**-2.0
         if hasattr(belief, "gain_left"):  # its variance is 0 in blocked cells
             amount = belief.lent_variance()
-            remaining, largest = belief.gain_left(float(weight.max()))
+            remaining, largest = belief.gain_left(float(weight.max()), enough)
         else:
             amount = np.where(belief.blocked, 0.0, belief.variance)
-        optional: dict[str, Any] = {}
+        optional: dict[str, Any] = {"enough": enough}
         if self.sensor.mast is not None:
             ground = belief.surface.reshape(belief.shape)
-            optional = {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
+            optional |= {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
         if self.targets is not None:
             optional["visit"] = np.where(belief.looked, 0.0, self.targets)
         looks = Looks.of(belief.shape, offsets, weight, np.empty(0), True, **optional)

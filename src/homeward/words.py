@@ -30,7 +30,7 @@ ENDS = {
 
 CHANGES = {
     "all_seen": "A larger world has more to explore.",
-    "all_safe_seen": "Another start, a larger area to keep in or a lower δ may allow more.",
+    "all_safe_seen": "Another start may allow more.",
     "out_of_reach": "From another start the explorer may reach it.",
     "too_little": "With a lower floor the explorer goes on.",
     "only_by_chance": "A lower safety level δ may allow such a plan.",
@@ -68,14 +68,11 @@ AGENTS = {
 PROMISES = {"run": "for the run", "plan": "for each plan", "none": "no promise"}
 """What an agent's safety level holds for, by code."""
 
-UNPROVEN_ENDS = ("all_safe_seen", "budget", "infeasible", "too_little")
-"""Ends that a tighter proof of safety might have avoided."""
+FINER = "With a smaller deviation to know heights to, the explorer goes on."
+"""What to change if every cell is known well enough."""
 
-SAMPLING = (
-    "Not all that is safe can be proven here: with a confidence, sampled certificates estimate it "
-    "in worlds drawn from the belief (in Python: Planner(..., sampled=Sampled()))."
-)
-"""What to change if a correction proves too little."""
+LARGER_AREA = "A larger area to keep in may allow more."
+"""What to change if more could be reached outside of the area."""
 
 VERDICTS = {
     "chosen": "chosen",
@@ -151,12 +148,13 @@ class Remainder(NamedTuple):
     `budgets` has, for each home, its name, the level δ and the risk that may still be spent.
     """
 
-    left: float = 0.0  # gain that is left anywhere in the world, in `unit`
+    left: float = 0.0  # most that is left within reach, in `unit`, whatever the risk to get it
     rate: float = 0.0  # largest gain per step without risk if it is below the floor; otherwise 0
     unit: str | None = None  # of the bonus, in the plural; None if the unit has no name
     share: float = math.inf  # risk of going on / budget left, > 1; inf if going on is impossible
     budgets: tuple[tuple[str, float, float], ...] = ()
-    unproven: bool = False  # whether sampled certificates could allow what can't be proven
+    outside: bool = False  # whether more could be reached outside of the area to keep in
+    known: float | None = None  # m, deviation to which every cell within reach is known
 
 
 def counted(number: int, noun: str) -> str:
@@ -199,10 +197,18 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
         rate = amount(rest.rate, rest.unit, 3)
         details.append(f"The best option left gains {rate} per step.")
     if rest.left > 0.0:
-        details.append(f"Left to explore: {amount(rest.left, rest.unit)}.")
-    if rest.unproven and end in UNPROVEN_ENDS:
-        change = f"{change} {SAMPLING}"
+        details.append(f"Left within reach: at most {amount(rest.left, rest.unit)}.")
+    if rest.known is not None:
+        details.append(f"Every cell that can be reached is known to {length(rest.known)}.")
+        change = FINER
+    if rest.outside and end == "all_safe_seen":
+        change = LARGER_AREA
     return why, " ".join([*details, change])
+
+
+def length(metres: float) -> str:
+    """Return a length below 1 m in cm, and others in m, as text."""
+    return f"{100.0 * metres:.6g} cm" if metres < 1.0 else f"{metres:.6g} m"
 
 
 def amount(value: float, unit: str | None, digits: int = 6) -> str:

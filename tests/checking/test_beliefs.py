@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 import homeward as hw
 from homeward.beliefs import CorrelatedTerrainBelief, Matern
+from homeward.bonuses import nats_of
 from homeward.terrain.synthetic import draw_belief
 
 DEST = np.array([[0, 1], [1, 2], [2, 0]])
@@ -335,8 +336,8 @@ class LargeGain(Wrong):
 
     variance = np.array([1.0, 2.0, 3.0])
 
-    def gain_left(self, weight: float) -> tuple[float, float]:
-        return 1.1 * float(0.5 * np.log1p(self.variance * weight).sum()), 3.0
+    def gain_left(self, weight: float, enough: float = np.inf) -> tuple[float, float]:
+        return 1.1 * float(nats_of(self.variance, weight, enough).sum()), 3.0
 
 
 class SmallSureBlocked(Wrong):

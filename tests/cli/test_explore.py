@@ -173,6 +173,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "sensor-range": 90.0,
         "sensor-noise": 1e-5,
         "sensor-offset": 2.0,
+        "known": 0.05,
         "home": "start",
         "delta": 0.8,
         "algorithm": "rate",
@@ -675,7 +676,7 @@ def test_the_progress_bar_says_bound_seen_and_entropy(
     said = homeward("explore", raster, "--steps", 3, "--out", "one")
     assert "step 1 of 3" in said.err
     assert re.search(r"bound ≥ [01]\.\d{4} · ", said.err)
-    assert "seen to 10 cm" in said.err
+    assert "known to 10 cm" in said.err
     assert "nats" in said.err
 
 

@@ -45,7 +45,7 @@ def test_it_does_not_fall_into_a_pit() -> None:
     scout = explorer(Walk(PIT), ReturnHome(1.0))
     assert list(scout.explore(100)) == []
     assert scout.end is not End.ALL_SEEN
-    assert "Left to explore: 1 unit of bonus." in scout.why()
+    assert "Left within reach: at most 1 unit of bonus." in scout.why()
 
 
 def test_without_a_criterion_it_does() -> None:
@@ -351,3 +351,60 @@ def test_a_state_that_the_belief_does_not_have_is_refused() -> None:
 def test_a_limit_that_is_no_number_is_refused() -> None:
     with pytest.raises(InvalidProblemError, match="the limit is 'a', expected a number"):
         list(explorer(Walk(ROOM), ReturnHome(0.9)).explore("a"))  # type: ignore[arg-type]
+
+
+def walled(cells: int, open_cells: int) -> Moves:
+    """Return a corridor with a wall behind its first `open_cells` cells."""
+    model = corridor(cells)
+    success = np.array(model.success)
+    success[open_cells - 1, model.dest[open_cells - 1] == open_cells] = 0.0
+    success[open_cells, model.dest[open_cells] == open_cells - 1] = 0.0
+    return Moves(model.dest, success)
+
+
+@pytest.mark.parametrize("criteria", [[ReturnHome(0.98)], []])
+def test_what_can_not_be_reached_is_not_left_to_explore(criteria: list[Any]) -> None:
+    scout = explorer(Walk(walled(6, 3)), *criteria)
+    assert [step.state for step in scout.explore(50)] == [1, 2]
+    assert scout.end is End.OUT_OF_REACH
+    assert "δ" not in scout.why()
+    assert "unit" not in scout.why()
+
+
+def test_a_lower_level_is_not_advised_where_it_changes_nothing() -> None:
+    steps = []
+    for delta in (0.98, 0.01):
+        scout = explorer(Walk(PIT), ReturnHome(delta))
+        steps.append([step.state for step in scout.explore(100)])
+        assert scout.end is End.ALL_SAFE_SEEN
+        assert "δ" not in scout.why()
+    assert steps[0] == steps[1]
+
+
+def test_a_larger_area_is_advised_only_where_there_is_more_outside() -> None:
+    inside = StayInside(np.array([True, True, True, False, False, False]), 1.0)
+    for world, more in ((corridor(6), True), (walled(6, 3), False)):
+        scout = explorer(Walk(world), ReturnHome(1.0), inside)
+        assert [step.state for step in scout.explore(50)] == [1, 2]
+        assert ("A larger area" in scout.why()) is more
+        assert (scout.end is End.ALL_SAFE_SEEN) is more
+        assert "Left within reach" not in scout.why()
+        assert "δ" not in scout.why()
+
+
+def test_general_models_count_only_what_is_within_reach() -> None:
+    rows = np.zeros((5, 2, 5))
+    for cell in range(5):  # cells 3 and 4 are apart
+        first, last = (0, 2) if cell < 3 else (3, 4)
+        for action, step in enumerate((-1, 1)):
+            there = min(last, max(first, cell + step))
+            rows[cell, action, there] += 0.75
+            rows[cell, action, first] += 0.25
+    model = SparseMDP.from_dense(rows)
+    scout = Explorer(
+        Planner(RMax(), [ReturnHome(0.9)]), FiniteBelief([model]), ModelWorld(model, 0, seed=0)
+    )
+    assert {step.state for step in scout.explore(50)} >= {1, 2}
+    assert scout.end is End.OUT_OF_REACH
+    assert "unit" not in scout.why()
+    assert "sampled" not in scout.why()

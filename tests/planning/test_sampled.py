@@ -196,7 +196,7 @@ class Floor:
 def test_a_slippery_warehouse_is_explored_where_nothing_can_be_proven() -> None:
     proven = Explorer(Planner(RMax(), [ReturnHome(0.9)]), warehouse(), Floor(warehouse(), 0))
     few = {step.state for step in proven.explore(100)}
-    assert "sampled certificates" in proven.why()
+    assert "sampled" not in proven.why()  # nobody has tried whether it would go further
     planner = Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled(0.999, 1000))
     explorer = Explorer(planner, warehouse(), Floor(warehouse(), 0))
     steps = list(explorer.explore(60))

@@ -209,8 +209,12 @@ def doubts(edges: Edges, height: FloatArray, variance: FloatArray) -> FloatArray
 
 
 @njit(cache=True)
-def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatArray) -> None:
+def sum_tiles(
+    variance: FloatArray, weight: float, enough: float, tiles: IntArray, sums: FloatArray
+) -> None:
     """Write Σ ½ ln(1 + variance·weight) and the largest variance of each tile in `tiles` [n].
+
+    A cell counts at most the nats until its precision is `enough`.
 
     They are written to the columns ``tiles`` of `sums` [2, T], for T tiles in all. Tile i has the
     cells from i·`TILE` to (i + 1)·`TILE` − 1.
@@ -219,7 +223,8 @@ def sum_tiles(variance: FloatArray, weight: float, tiles: IntArray, sums: FloatA
         total, most = 0.0, 0.0
         for c in range(tile * TILE, min((tile + 1) * TILE, len(variance))):
             if variance[c] > 0.0:
-                total += math.log1p(variance[c] * weight)
+                gained = min(variance[c] * weight, variance[c] * enough - 1.0)
+                total += math.log1p(max(gained, 0.0))
                 most = max(most, variance[c])
         sums[0, tile], sums[1, tile] = 0.5 * total, most
 

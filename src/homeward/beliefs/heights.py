@@ -511,20 +511,22 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         result: FloatArray = self.__dict__["_sources"]["variance"].lend()
         return result
 
-    def gain_left(self, weight: float) -> tuple[float, float]:
+    def gain_left(self, weight: float, enough: float = math.inf) -> tuple[float, float]:
         """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance.
+
+        A cell counts at most the nats until its precision is `enough`, in 1/m².
 
         The sums of tiles are kept; only tiles with measured cells are summed again.
         """
         (before, sums), cells = self.__dict__.get("_sums", ((None, None), ()))
-        if before != weight:
+        if before != (weight, enough):
             tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
             sums = np.empty((2, len(tiles)))
         else:
             tiles = np.unique(np.concatenate([*cells, _NO_MOVES]) // kernels.TILE)
             sums = sums.copy() if len(tiles) else sums
-        kernels.sum_tiles(self.variance, weight, tiles, sums)
-        self.__dict__["_sums"] = (weight, sums), ()
+        kernels.sum_tiles(self.variance, weight, enough, tiles, sums)
+        self.__dict__["_sums"] = ((weight, enough), sums), ()
         return float(sums[0].sum()), float(sums[1].max())
 
     @property

@@ -26,6 +26,7 @@ from homeward.beliefs.protocol import (
     SureMoves,
     least_blocked_of,
 )
+from homeward.bonuses import nats_of
 from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
 from homeward.checking.updates import UpdateCheck
@@ -329,19 +330,20 @@ def _check_gain(belief: Any, findings: Findings) -> None:
     """Report a remaining gain, or a largest variance, that differs from the belief's variances."""
     if not (hasattr(belief, "gain_left") and hasattr(belief, "variance")):
         return
-    for weight in (1.0, 1e4):
-        is_blocked = np.asarray(getattr(belief, "blocked", np.zeros(belief.variance.shape, bool)))
-        variance = np.asarray(belief.variance)[~is_blocked]
-        gain, largest = float(0.5 * np.log1p(variance * weight).sum()), float(variance.max())
+    is_blocked = np.asarray(getattr(belief, "blocked", np.zeros(belief.variance.shape, bool)))
+    variance = np.asarray(belief.variance)[~is_blocked]
+    largest = float(variance.max())
+    for weight, enough in ((1.0, np.inf), (1e4, np.inf), (1e4, 2.0 / max(largest, 1e-300))):
+        gain = float(nats_of(variance, weight, enough).sum())
         expected = (
             (gain, "{:.6g} nats, by its variances"),
             (largest, "a largest variance of {:.6g} m²"),
         )
         for given, (right, text), unit in zip(
-            belief.gain_left(weight), expected, ("nats", "m²"), strict=True
+            belief.gain_left(weight, enough), expected, ("nats", "m²"), strict=True
         ):
             if abs(given - right) > 1e-6 * max(1.0, right):
-                where = f"gain_left({weight:g})"
+                where = f"gain_left({weight:g}, {enough:g})"
                 findings.add("gain", where, text.format(right), f"{given:.6g} {unit}")
     findings.checked["gain"] = None
 

@@ -124,10 +124,10 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     """Return the gain of a look from a state after earlier looks.
 
     The first half of `looked` [2S] has the total weight of the earlier looks at each cell. Looks of
-    total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not logarithmic,
-    the first look gains the cell's amount, and later looks gain 0. If visits gain, the second half
-    of `looked` is 1 in the visited states. Without `hides`, the ground hides nothing, and the gain
-    is an upper bound.
+    total precision w at a cell of variance v gain ½ ln(1 + v·w) nats, up to the precision
+    `Looks.enough`. If gains are not logarithmic, the first look gains the cell's amount, and later
+    looks gain 0. If visits gain, the second half of `looked` is 1 in the visited states. Without
+    `hides`, the ground hides nothing, and the gain is an upper bound.
     """
     amount, done, visit, weight, total = looks.amount, looks.done, looks.visit, looks.weight, 0.0
     if visit.size > 0 and looked[len(amount) + state] == 0.0:
@@ -141,7 +141,10 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
             continue
         v = amount[t]
         if looks.logarithmic:
-            total += 0.5 * math.log1p(v * weight[k] / (1.0 + v * looked[t]))
+            known = 1.0 + v * looked[t]  # variance before the earlier looks / after them
+            more = min(v * weight[k], v * looks.enough - known)
+            if more > 0.0:
+                total += 0.5 * math.log1p(more / known)
         elif looked[t] == 0.0:
             total += v
     return total
@@ -465,8 +468,8 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 @inner_kernel
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
     """Return the looks with `amount` [S] as the remaining gain of each cell."""
-    shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit, _, _ = looks
-    rest = action, ground, mast, done, visit, np.nan, np.nan
+    shape, down, right, weight, _, logarithmic, action, ground, mast, done, visit, _, _, _ = looks
+    rest = action, ground, mast, done, visit, np.nan, np.nan, looks.enough
     return Looks(shape, down, right, weight, amount, logarithmic, *rest)
 
 

@@ -21,12 +21,14 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_zero
 from homeward.beliefs import BlockedMoves, LeastBlocked, corrections_of, least_blocked_of
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
-from homeward.models import Moves
+from homeward.models import Model, Moves
 from homeward.solvers.graphs import ways_to
 
 MIN_SUCCESS = 1e-3  # smallest success probability of an attempt that a plan relies on
@@ -59,6 +61,26 @@ class Graph(NamedTuple):
     source: IntArray
     action: IntArray
     reach: Reach = NO_REACH  # the limited amounts
+
+
+def may_reach(model: Model, usable: BoolArray, state: int) -> BoolArray:
+    """Return the mask [S] of the states that `usable` [S, A] actions may reach from `state`.
+
+    Moves that succeed with a probability below `MIN_SUCCESS` do not count.
+    """
+    if isinstance(model, Moves):
+        usable = usable & (model.success >= MIN_SUCCESS)
+        starts = np.repeat(np.arange(model.states), usable.sum(axis=1))
+        pairs = np.ones(len(starts), np.bool_), (starts, model.dest[usable])
+        links = csr_array(pairs, shape=(model.states, model.states))
+    else:
+        rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
+        rows.eliminate_zeros()
+        parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
+        links = csr_array(parts, shape=(model.states, model.states))
+    reached = np.zeros(model.states, np.bool_)
+    reached[breadth_first_order(links, state, return_predecessors=False)] = True
+    return reached
 
 
 def graph_of(

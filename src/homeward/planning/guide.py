@@ -18,14 +18,14 @@ from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, 
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.joint import evaluator_of
 from homeward.beliefs.observations import Labels
-from homeward.bonuses import InformationGain, Uncover
+from homeward.bonuses import InformationGain, LookingBonus, Looks, Uncover, checked_bonus, once
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.general_returns import Returns, returns_of, way_home_of
-from homeward.planning.graph import graph_of
+from homeward.planning.graph import MIN_SUCCESS, graph_of, may_reach
 from homeward.planning.held import Account, Held
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
@@ -64,12 +64,6 @@ class Task:
         return returns_of(belief, model, ledger, account, state, planner.correction)
 
     @property
-    def lacks_proof(self) -> bool:
-        """Whether sampled certificates could allow actions whose risk can't be proven."""
-        proves = self.planner.correction is not Correction.NAIVE
-        return proves and self.evaluator is Evaluator.CORRECTION and bool(self.ledgers)
-
-    @property
     def is_sharp(self) -> bool:
         """Whether bounds use the joint success probability of several moves."""
         return self.evaluator in (Evaluator.EXACT, Evaluator.PATH, Evaluator.PAIRS)
@@ -82,16 +76,18 @@ class Decision:
     plan: Plan | None  # the action and its evidence; None if the run ends
     held: Held  # state of the run after the action
     end: End | None = None  # why the run ends; None if there is a plan
-    limit: Limit | None = None  # the gain that is left when the run ends, and the risk to get it
+    limit: Limit | None = None  # the gain within reach when the run ends, and the risk to get it
     budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and remaining risk of each
-    unproven: bool = False  # whether sampled certificates could allow the run to go on
+    outside: bool = False  # whether more gain can be reached by leaving the set to stay inside
+    known: float | None = None  # m, deviation to which every cell that can be reached is known
 
     def remainder(self, unit: str | None) -> Remainder | None:
         """Return the remaining gain at the end of a run, in `unit`, and the risk of continuing."""
         if self.limit is None:
             return None
         limit = self.limit
-        return Remainder(limit.left, limit.rate, unit, limit.share, self.budgets, self.unproven)
+        most = limit.left, limit.rate, unit, limit.share
+        return Remainder(*most, self.budgets, self.outside, self.known)
 
 
 class Guide:
@@ -132,7 +128,7 @@ class Guide:
                 return Decision(None, held, End.OUTSIDE)
         kept = zip(task.ledgers, held.accounts, strict=True)
         if any(account.spent > ledger.budget for ledger, account in kept):
-            return Decision(None, held, End.INFEASIBLE, unproven=task.lacks_proof)
+            return Decision(None, held, End.INFEASIBLE)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
         if isinstance(search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
@@ -150,25 +146,56 @@ class Guide:
         )
         if plan is not None:
             return Decision(plan, after)
+        looks, *masks = self._in_reach(belief, model, state)
+        within, (left, beyond, anywhere) = masks[0], map(looks.left_from, masks)
+        enough, known = looks.enough, None
+        if np.isfinite(enough) and (looks.amount[within] * enough <= 1.0).all():
+            known = float(enough**-0.5)
+        limit, outside = limit._replace(left=left), beyond > left * (1.0 + 1e-9)
         end = End.OUT_OF_REACH
         limited = next((ledger for ledger in task.ledgers if ledger.limits is not None), None)
         if limited is not None:
             end = End.HOME if state in limited.homes else End.OUT_OF_RANGE
         elif stalled:
             end = End.NOT_LEARNING
-        elif limit.left <= 0.0:
+        elif anywhere <= 0.0:
             end = End.ALL_SEEN
         elif 1.0 < limit.share < np.inf:
             end = End.BUDGET
         elif limit.rate > 0.0:
             end = End.TOO_LITTLE
-        elif task.ledgers or task.allowed is not None:
+        elif outside or (left > 0.0 and (task.ledgers or task.allowed is not None)):
             end = End.ALL_SAFE_SEEN
         budgets = tuple(
             (ledger.name, ledger.delta, max(0.0, ledger.budget - account.spent))
             for ledger, account in zip(task.ledgers, accounts, strict=True)
         )
-        return Decision(None, after, end, limit, budgets, task.lacks_proof)
+        return Decision(None, after, end, limit, budgets, outside, known)
+
+    def _in_reach(
+        self, belief: Belief, model: Model, state: int
+    ) -> tuple[Looks, BoolArray, BoolArray, BoolArray]:
+        """Return the looks, and three masks [S] of states from which looks could be made.
+
+        The first two have the states that the run may still reach, whatever the risk: inside the
+        set to stay inside, and anywhere. The third one has all states that some move leads to or
+        leaves.
+        """
+        bonus, allowed = self.planner.bonus, self._started(belief).task.allowed
+        usable = np.isfinite(model.reward)
+        if isinstance(bonus, LookingBonus):
+            looks = bonus.looks(belief)
+        else:
+            looks = once(checked_bonus(bonus, belief, model.reward))
+        anywhere = np.ones(model.states, np.bool_)
+        if isinstance(model, Moves):
+            here = np.arange(model.states)[:, None]
+            leads = (model.success >= MIN_SUCCESS) & (model.dest != here)
+            anywhere = leads.any(axis=1)
+            anywhere[model.dest[leads]] = anywhere[state] = True
+        beyond = may_reach(model, usable, state)
+        within = beyond if allowed is None else may_reach(model, usable & allowed, state)
+        return looks, within, beyond, anywhere
 
     @property
     def is_limited(self) -> bool:

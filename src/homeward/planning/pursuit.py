@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Limit(NamedTuple):
     """The gain that is left, and why a search made no proposal."""
 
-    left: float  # remaining gain of all states
+    left: float  # remaining gain of all states; when a run ends, only of those in reach
     gain: float = 0.0  # gain of the least risky state that exceeds the budget; 0 without one
     share: float = np.inf  # risk of that state over the remaining budget; infinite without one
     rate: float = 0.0  # best gain per step without risk, if below the floor; 0 without one

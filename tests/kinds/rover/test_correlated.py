@@ -37,7 +37,7 @@ def relief(tmp_path: Path) -> dict[str, Any]:
     heights = draw_relief((10, 12), np.random.default_rng(0)) * 0.3
     np.save(tmp_path / "relief.npy", heights)
     terrain = {"terrain": str(tmp_path / "relief.npy"), "pixel": 20.0, "blur": 0.0}
-    return terrain | {"ground": "paper"} | SENSOR
+    return terrain | {"ground": "paper", "known": 0.0} | SENSOR
 
 
 @pytest.mark.parametrize("belief", ["correlated", "unmapped"])

@@ -54,7 +54,8 @@ def config_of(**values: Any) -> RoverConfig:
 @pytest.fixture
 def relief(tmp_path: Path) -> RoverConfig:
     write_relief(tmp_path / "relief.npy")
-    return config_of(terrain=str(tmp_path / "relief.npy"), pixel=20.0, blur=0.0, ground="paper")
+    file, whole = str(tmp_path / "relief.npy"), {"ground": "paper", "known": 0.0}
+    return config_of(terrain=file, pixel=20.0, blur=0.0, **whole)
 
 
 def test_it_is_found_by_its_name() -> None:

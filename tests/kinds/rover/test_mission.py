@@ -86,7 +86,7 @@ def rock(tmp_path: Path) -> dict[str, Any]:
     fine = rasterio.Affine(1.0, 0.0, 500_000.0, 0.0, -1.0, 5_400_000.0)
     write(tmp_path / "patch.tif", ground, np.full((40, 40), 0.01), place=fine)
     model = write(tmp_path / "rock.tif", ground, place=fine)
-    return {"terrain": str(model), "cell": 8.0, "start": [3, 3]}
+    return {"terrain": str(model), "cell": 8.0, "start": [3, 3], "known": 0.0}
 
 
 def test_on_driven_ground_a_height_is_measured_where_the_vehicle_stands(

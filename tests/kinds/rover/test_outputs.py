@@ -19,7 +19,7 @@ from homeward.kinds.rover.kind import cells_of, make, prior_of
 from homeward.kinds.rover.outputs import (
     distance_of,
     facts_of,
-    is_seen,
+    is_known,
     path_of,
     return_bound,
     write_products,
@@ -60,6 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "limit": 25,
         "blur": 0.0,
         "ground": "paper",
+        "known": 0.02,
     }
     made = Run.create(folder / "run", "rover", config)
     made.resume()
@@ -152,6 +153,8 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "open_cells": 9 * 12 - 1,
         "known_to_1cm": (known <= 0.01).mean(),
         "known_to_10cm": (known <= 0.1).mean(),
+        "goal": 0.02,
+        "known_to_goal": (known <= 0.02).mean(),
         "criteria": [{"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}],
         "infeasible_steps": 0,
         "cautions": [],
@@ -174,7 +177,7 @@ def test_a_diagonal_is_longer_and_waiting_is_no_way() -> None:
 def test_cells_are_seen_when_they_are_known_to_ten_centimetres() -> None:
     blocked = np.array([False, True, False, False])
     belief = TerrainBelief((2, 2), np.zeros(4), np.array([1.0, 1e-9, 0.01, 0.02]), blocked=blocked)
-    assert is_seen(belief).tolist() == [False, True, False]
+    assert is_known(belief, 0.1).tolist() == [False, True, False]
 
 
 def test_a_way_back_over_an_uncertain_step_is_bounded_by_its_chance() -> None:
@@ -218,6 +221,8 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
             "open_cells",
             "known_to_1cm",
             "known_to_10cm",
+            "goal",
+            "known_to_goal",
             "criteria",
             "infeasible_steps",
             "cautions",

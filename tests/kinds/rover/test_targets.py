@@ -109,8 +109,8 @@ def test_a_visit_is_worth_its_weight_in_looks_until_it_was_made(tmp_path: Path) 
     assert worth is not None
     here = 6 * SHAPE[1] + 15
     assert np.flatnonzero(worth).tolist() == [here]
-    plain = InformationGain(bonus.sensor)
-    one_look = plain(belief).max()  # over flat ground; hills hide some of it
+    one_look = InformationGain(bonus.sensor)(belief).max()  # over flat ground; hills hide some
+    plain = InformationGain(bonus.sensor, known=bonus.known)
     assert worth[here] == pytest.approx(3.0 * LOOKS * one_look, rel=0.2)
     np.testing.assert_allclose(bonus(belief)[:, 0], plain(belief)[:, 0] + worth)
     world.state = here

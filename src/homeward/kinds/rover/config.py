@@ -188,6 +188,12 @@ class RoverConfig(SafeConfig):
     sensor_offset: Annotated[Positive, Field(
         json_schema_extra=METRES,
         description="The offset of --sensor-noise in m.")] = 1.0
+    known: Annotated[Annotated[float, Field(ge=0.0, le=1e6)] | None, Field(
+        title="Known to", json_schema_extra=METRES,
+        description="Standard deviation in m to which heights are to be known. Learning a height "
+        "more exactly gains nothing, and the run ends when nothing else is left. 0: as exactly as "
+        "the sensor can."), Option(form="METRES",
+        unset="0.1, or half the terrain's error if that is less; 0 on synthetic Mars")] = None
     start: Annotated[Cell | None, Field(description="Where to start."),
         Option(form=PLACE_FORM, unset="near the middle, with room around")] = None
     bases: Annotated[tuple[Cell, ...], Field(
@@ -287,6 +293,10 @@ class RoverConfig(SafeConfig):
             raise InvalidInputError(
                 f"{named('targets')} need {named('algorithm')} rate, which goes where most is "
                 "gained per step"
+            )
+        if self.known and self.algorithm == "paper":
+            raise InvalidInputError(
+                f"{named('known')} needs {named('algorithm')} rate; the paper's counts every look"
             )
         for name in ("energy_per_metre", "energy_per_climb"):
             if self.energy is None and name in explicit:

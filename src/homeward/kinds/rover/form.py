@@ -92,6 +92,7 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 FORM = Form(
     keys=(
         *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
+        "known",
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *CRITERION_KEYS, "energy_per_metre", "energy_per_climb", "targets"),
     ),

@@ -34,6 +34,7 @@ from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.targets import targets_of, worth_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import (
+    SEEN_DEVIATION,
     allowances_of,
     cell_side,
     check_stretch,
@@ -49,6 +50,7 @@ from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Location, Metrics, Setup
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import Area, cells_inside
+from homeward.words import length
 
 if TYPE_CHECKING:
     from homeward.worlds import World
@@ -156,11 +158,25 @@ def settle(config: RoverConfig) -> RoverConfig:
     return settled
 
 
+def known_of(config: RoverConfig, belief: SlopeBelief) -> float:
+    """Return the standard deviation in m to which heights are to be known; 0 without such a goal.
+
+    `belief` is the prior. On a terrain model, the default is `SEEN_DEVIATION`, or half the median
+    error if that is less. Synthetic Mars and Algorithm 1 have no goal: their nats are the paper's.
+    """
+    if config.known is not None:
+        return config.known
+    if config.terrain == MARS or config.algorithm == "paper":
+        return 0.0
+    half = 0.5 * math.sqrt(np.median(belief.variance[~belief.blocked]))
+    return min(SEEN_DEVIATION, float(f"{half:.2g}"))
+
+
 def pinned_config(config: RoverConfig) -> RoverConfig:
     """Return the configuration with absolute paths and all that is read from files or computed.
 
     That is the digest of the cells, their side, the start, the ground, the kernel, the areas to
-    keep in and out of, and the targets.
+    keep in and out of, the targets, and the deviation to which heights are to be known.
     """
     config.check_use()
     files = {"obstacles": config.obstacles}
@@ -181,6 +197,7 @@ def pinned_config(config: RoverConfig) -> RoverConfig:
         "ground": config.rule,
         "keep_out": keep_out_of(config),
         "targets": targets_of(config) or None,
+        "known": known_of(config, belief),
     }
     if config.belief != "independent":
         kernel = kernel_of(config)
@@ -220,7 +237,8 @@ def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor],
     world = world_of(belief, start, sensor)
     criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
     correction = Correction(config.correction if criteria else "naive")
-    bonus = InformationGain(sensor, worth_of(config, belief, sensor))
+    known = known_of(config, belief) or None
+    bonus = InformationGain(sensor, worth_of(config, belief, sensor), known)
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     return Setup(
         planner,
@@ -257,13 +275,15 @@ def fields(belief: SlopeBelief, world: Rover) -> dict[str, NDArray[Any]]:
 
 def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
     """Return a function from an explorer to texts on how much it knows; it returns no map."""
-    from homeward.kinds.rover.outputs import is_seen
+    from homeward.kinds.rover.outputs import is_known
 
     prior = prior_of(config)
+    goal = known_of(config, prior) or SEEN_DEVIATION
 
     def progress(explorer: Any) -> tuple[list[str], str]:
         nats = entropy_reduction(prior, explorer.belief)
-        return [f"{is_seen(explorer.belief).mean():.0%} seen to 10 cm", f"{nats:,.0f} nats"], ""
+        share = is_known(explorer.belief, goal).mean()
+        return [f"{share:.0%} known to {length(goal)}", f"{nats:,.0f} nats"], ""
 
     return progress
 

@@ -138,9 +138,9 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
     return [start, *(record.next_state for record in records)]
 
 
-def is_seen(belief: SlopeBelief) -> BoolArray:
-    """Return, for each open cell, whether its standard deviation is at most `SEEN_DEVIATION`."""
-    return np.asarray(belief.variance[~belief.blocked] <= SEEN_DEVIATION**2)
+def is_known(belief: SlopeBelief, deviation: float) -> BoolArray:
+    """Return, for each open cell, whether its standard deviation is at most `deviation` m."""
+    return np.asarray(belief.variance[~belief.blocked] * deviation**-2.0 <= 1.0)
 
 
 def facts_of(
@@ -155,7 +155,6 @@ def facts_of(
     homes = homes_of(config, world.start, belief.shape[1])
     kept = account(config, records())
     lows = [each["lowest"] for each in kept["criteria"] if each["lowest"] is not None]
-    variance = belief.variance[~belief.blocked]
     timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
     return {
         "status": str(manifest.status),
@@ -175,9 +174,11 @@ def facts_of(
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
         "return_bound": return_bound(config, belief, world),
-        "open_cells": int(variance.size),
-        "known_to_1cm": float(np.mean(variance <= SHARP**2)),
-        "known_to_10cm": float(np.mean(is_seen(belief))),
+        "open_cells": int((~belief.blocked).sum()),
+        "known_to_1cm": float(np.mean(is_known(belief, SHARP))),
+        "known_to_10cm": float(np.mean(is_known(belief, SEEN_DEVIATION))),
+        "goal": config.known or None,
+        "known_to_goal": float(np.mean(is_known(belief, config.known))) if config.known else None,
         **kept,
         "cautions": cautions_of(config, cells_of(config), belief),
         "why": None,

@@ -20,7 +20,7 @@ from homeward.planning.plan import floored
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees
-from homeward.words import sentence
+from homeward.words import length, sentence
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
@@ -142,6 +142,7 @@ def summary_of(
         f"- Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats.",
         f"- Known to within 1 cm (standard deviation): {facts['known_to_1cm']:.1%} of the "
         f"{facts['open_cells']:,} open cells; to within 10 cm: {facts['known_to_10cm']:.1%}.",
+        *_goal(facts),
         "",
         "## How long it took",
         "",
@@ -203,6 +204,16 @@ def cautions_of(config: RoverConfig, cells: Cells, belief: SlopeBelief) -> list[
             f"{math.ceil(diagonal):g} or smaller cells."
         )
     return cautions
+
+
+def _goal(facts: dict[str, Any]) -> list[str]:
+    """Return the line on how well heights were to be known, and how many are; [] without a goal."""
+    if facts["goal"] is None:
+        return []
+    return [
+        f"- Heights were to be known to {length(facts['goal'])}; {facts['known_to_goal']:.1%} of "
+        "the open cells are. Learning them better gained nothing (--known)."
+    ]
 
 
 def _heights(config: RoverConfig) -> list[str]:
