@@ -80,6 +80,7 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
         "steps": steps,
         "start": start,
         "homes": [int(home) for group in homes_of(replay, start) for home in group],
+        "targets": scene.targets,
         "end": manifest.end,
         "why": None if manifest.end is None else why_ended(manifest.end, steps),
         "trapped": trapped_at(replay),

@@ -83,6 +83,8 @@ class Scene:
     profile
         Function from the cells of a path to its profile. By default it consists of the values of
         the layer ``height``, from cell centre to cell centre.
+    targets
+        Cells to visit.
     """
 
     def __init__(
@@ -97,8 +99,10 @@ class Scene:
         place: Callable[[int, int], None] | None = None,
         cell: tuple[float, float] | None = None,
         profile: Callable[[Sequence[int]], Profile] | None = None,
+        targets: Sequence[int] = (),
     ) -> None:
         self.setup, self.shape, self.cell, self._profile = setup, shape, cell, profile
+        self.targets = list(dict.fromkeys(targets))
         self.closed, self.measure, self.place = closed, measure, place
         self._layers = {
             each.facts["name"]: each for each in (*known, *self._shared(*bonus), *truth)

@@ -185,6 +185,7 @@ class Details(Summary):
     plan_ms: float | None
     home: list[int] | Literal["current", "start"] | None
     start: int | None
+    targets: Annotated[list[int], Field(description="Cells to visit.")]
     cell: Size | None
     transform: Annotated[
         tuple[float, float, float, float, float, float] | None,

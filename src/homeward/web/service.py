@@ -56,7 +56,7 @@ WAIT_SECONDS = 0.25  # maximum time that a response waits for the optional colum
 VIEWS = ("why", "way", "ghosts")  # requests that are methods of a replay
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell", "transform", "crs")),
-    **{name: [] for name in ("way_files", "layers", "criteria", "actions")},
+    **{name: [] for name in ("targets", "way_files", "layers", "criteria", "actions")},
 }
 """Details of a run without maps."""
 
@@ -142,6 +142,7 @@ class ViewingService:
             "limit": setup.limit if limit is None else limit,
             "home": home if home is None or isinstance(home, str) else np.atleast_1d(home).tolist(),
             "start": replay.history.start,
+            "targets": scene.targets,
             "shape": list(scene.shape),
             "cell": None if scene.cell is None else list(scene.cell),
             "transform": None if located is None else list(located.transform),

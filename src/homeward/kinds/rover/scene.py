@@ -14,11 +14,13 @@ from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.correlated import kernel_of
-from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, slope_deviation
+from homeward.kinds.rover.targets import targets_of
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, cells_of, crossings_of, slope_deviation
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Profile, Scene, layer, mask_layer
 from homeward.runs import Setup
 from homeward.terrain.crossings import Crossings
+from homeward.terrain.points import cells_of_targets
 
 MAX_CACHED_MOVES = 20_000  # whose pixels and slopes are kept
 
@@ -93,6 +95,7 @@ def scene_of(config: RoverConfig, setup: Setup) -> Scene:
         None if is_outside else place,
         prior.size,
         None if crossings is None else driven_profiles(crossings),
+        cells_of_targets(targets_of(config), cells_of(config)),
     )
 
 

@@ -81,6 +81,7 @@ export interface Details {
   plan_ms: number | null;
   home: number[] | "current" | "start" | null;
   start: number | null;
+  targets: number[]; // Cells to visit.
   cell: [number, number] | null;
   transform: [number, number, number, number, number, number] | null; // From column and row to map coordinates: x = a·c + b·r + c₀, …
   crs: string | null; // Name of the coordinate reference system.

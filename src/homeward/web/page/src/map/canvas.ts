@@ -11,6 +11,7 @@ import { dark } from "../parts/theme";
 import { MARK_COLOURS, surroundings } from "./colours";
 import { drawHome } from "./home";
 import { Ink } from "./ink";
+import { drawTarget } from "./targets";
 
 const { ink: INK, way: WAY, here: HERE, lost: LOST } = MARK_COLOURS;
 const LIGHT = "rgba(255,255,255,0.92)"; // the casing of lines
@@ -161,10 +162,14 @@ export class MapCanvas {
     if (isGrid(details) && zoom >= 12) this.drawGrid();
     this.drawBorder();
     this.drawPath(zoom);
+    const step = scene.step.peek();
+    const reached = details.targets.filter((cell) => (scene.run.reached.peek().get(cell) ?? Infinity) <= step);
+    for (const cell of details.targets)
+      drawTarget(context, this.centre(cell), between(7, zoom * 0.4, 14), reached.includes(cell));
+    this.canvas.dataset["reached"] = reached.join(" "); // for tests and other observers
     const way = scene.way.peek();
     const back = scene.back.peek();
     if (way) this.drawWay(way, zoom, true);
-    const step = scene.step.peek();
     const why = scene.why.peek();
     const now = why?.step === step; // what is of another moment is not drawn as if it were of this one
     if (!way && back && now) this.drawWay(back, zoom, false);

@@ -48,10 +48,13 @@ export const NO: Rgb = [120, 126, 132];
 export const YES: Rgb = hex("e8c33a");
 
 /** Colours of the marks on the map. */
-export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#00806b", lost: "#c3241a" };
+export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#00806b", lost: "#c3241a", reached: "#ffdc00" };
 
 /** The house of a home, about the origin, within a circle of radius 10. */
 export const HOUSE = "M-5.5 .4 0-5 5.5 .4M-3.6-.6V5H3.6V-.6";
+
+/** The star of a target, within the same circle. */
+export const STAR = "M0-10 2.6-3.6 9.5-3.1 4.2 1.4 5.9 8.1 0 4.4-5.9 8.1-4.2 1.4-9.5-3.1-2.6-3.6Z";
 
 function hex(text: string): Rgb {
   const n = parseInt(text, 16);

@@ -1,7 +1,7 @@
 // The legend of the map.
 
 import type { Details } from "../api";
-import { HEIGHTS, HOUSE, NO, YES, css, gradient, surroundings } from "../map/colours";
+import { HEIGHTS, HOUSE, NO, STAR, YES, css, gradient, surroundings } from "../map/colours";
 import type { Rgb } from "../map/colours";
 import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
@@ -52,7 +52,7 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   return { title: layer.title, unit, bar, swatches };
 }
 
-type Mark = "here" | "path" | "heads" | "target" | "start" | "home" | "way" | "contour";
+type Mark = "here" | "path" | "heads" | "target" | "start" | "home" | "way" | "contour" | "reached" | "unreached";
 
 /** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
@@ -70,6 +70,12 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
       : []),
     ...(details.home === "start" ? [] : [{ mark: "start" as const, text: "start" }]),
     ...(apart ? [{ mark: "home" as const, text: details.home === "start" ? "home, the start" : "home" }] : []),
+    ...(details.targets.length
+      ? [
+          { mark: "reached" as const, text: "target, reached" },
+          { mark: "unreached" as const, text: "target, not reached" },
+        ]
+      : []),
     { mark: "way", text: "way home" },
     ...(details.layers.some(({ name }) => name === "v")
       ? [{ mark: "contour" as const, text: level ? region : `${region}, not asked of this run` }]
@@ -149,6 +155,10 @@ export function Legend({ details, shown }: { details: Details; shown: (Coloured 
               <svg class="mark-home" viewBox="-11 -11 22 22" aria-hidden="true">
                 <circle r="10" />
                 <path d={HOUSE} />
+              </svg>
+            ) : mark === "reached" || mark === "unreached" ? (
+              <svg class={`mark-star ${mark}`} viewBox="-11 -11 22 22" aria-hidden="true">
+                <path d={STAR} />
               </svg>
             ) : (
               <i class={`mark-${mark}`} />

@@ -174,7 +174,9 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
         <span class="hidden" aria-live="polite">
           {spoken.value === scene.read.value &&
             spoken.value !== null &&
-            `${cellName(spoken.value, columns)}: ${spokenValues(details, scene.values.value)}`}
+            `${cellName(spoken.value, columns)}: ${spokenValues(details, scene.values.value)}. ${
+              details.targets.includes(spoken.value) ? targetWord(scene, spoken.value) : ""
+            }`}
         </span>
       </div>
       {!dated && <Pursuit scene={scene} columns={columns} />}
@@ -310,6 +312,12 @@ function Working({ scene, details }: { scene: Scene; details: Details }) {
   return <span class="map-said fine working">Computing…</span>;
 }
 
+/** Return whether a target is reached at this moment, and when. */
+function targetWord({ run, step }: Scene, cell: number): string {
+  const at = run.reached.value.get(cell) ?? Infinity;
+  return at > step.value ? "A target, not reached." : at ? `A target, reached at step ${at}.` : "A target, at the start.";
+}
+
 /** The values of the cell under the pointer. */
 function Readout({ scene, details, columns }: { scene: Scene; details: Details; columns: number }) {
   if (scene.hover.value === null) return null;
@@ -339,6 +347,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
             </div>
           ))}
       </dl>
+      {details.targets.includes(cell) && <p>{targetWord(scene, cell)}</p>}
       {blocked && <p class="blocked">{blocked}</p>}
       {!blocked && groundNotes(details).map((note) => <p class="note soft" key={note}>{note}</p>)}
       {rest && <p class="soft">Other layers are listed after they were shown.</p>}

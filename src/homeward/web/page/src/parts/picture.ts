@@ -4,6 +4,7 @@ import type { Details } from "../api";
 import type { Shown } from "../map/worker";
 import { explorerName, worldOf } from "../words";
 import { HOUSE, MARK_COLOURS } from "../map/colours";
+import { drawTarget } from "../map/targets";
 import { keyOf, marksOf } from "./legend";
 import type { Key } from "./legend";
 import { colour } from "./theme";
@@ -193,7 +194,8 @@ function marks(context: CanvasRenderingContext2D, details: Details): Piece[] {
       else if (mark === "start") {
         disc(x, y, 7, "#fff", "#fff"); // the ring is dark, and so may the paper be
         disc(x, y, 6, "#fff", ink);
-      } else if (mark === "way") stroke(x, y, way, 3, [6, 4]);
+      } else if (mark === "reached" || mark === "unreached") drawTarget(context, [x + 10, y], 9, mark === "reached");
+      else if (mark === "way") stroke(x, y, way, 3, [6, 4]);
       else if (mark === "contour") stroke(x, y, way, 2, []);
       else if (mark === "heads") stroke(x, y, here, 3, [3, 4]);
       else if (mark === "path") {

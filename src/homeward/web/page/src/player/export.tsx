@@ -20,6 +20,7 @@ if (root && data) {
       <p class="soft">
         Green line: inside it a way home is proven with probability {level} or more;
         darker ground has none. The house is home, the dot the explorer.
+        {runs.some(({ targets }) => targets.length) && " Stars are targets, yellow once they are reached."}
       </p>
       <Player runs={runs} />
     </main>,

@@ -1,6 +1,8 @@
 // A run that can be played without the server (docs/api.md, playback): its arrays, and the moment
 // after any step.
 
+import { firstVisits } from "../map/targets";
+
 export interface RunEvent {
   step: number;
   code: "reached" | "news" | "spent" | "refused" | "trapped" | "ended";
@@ -21,6 +23,7 @@ export interface Stored {
   steps: number;
   start: number;
   homes: number[];
+  targets: number[];
   end: string | null;
   why: string | null;
   trapped: number | null;
@@ -43,6 +46,7 @@ export class Playback {
   private readonly counts: Int32Array; // [M]
   private readonly flips: Int32Array;
   private readonly ordered: Int32Array; // steps from which cells are seen, ascending
+  readonly reached: Map<number, number>; // after how many steps each target was, of those that were
   private readonly open: number; // cells that can be seen
   private at = -1; // the moment whose region is in `inside`
   private used = 0; // flips up to that moment
@@ -57,6 +61,7 @@ export class Playback {
     this.counts = new Int32Array(bytesOf(stored.counts));
     this.flips = new Int32Array(bytesOf(stored.flips));
     this.inside = new Uint8Array(this.height.length);
+    this.reached = firstVisits(stored.targets, stored.start, this.next);
     this.ordered = this.seenFrom.filter((step) => step >= 0).sort();
     this.open = this.height.filter((height) => !Number.isNaN(height)).length;
   }

@@ -4,6 +4,7 @@ import { MARK_COLOURS } from "../map/colours";
 import { drawHome } from "../map/home";
 import { borderOf } from "../map/contour";
 import { paint } from "../map/paint";
+import { drawTarget } from "../map/targets";
 import type { Ground, Range } from "../map/paint";
 import type { Playback } from "./playback";
 
@@ -60,6 +61,9 @@ export class Stage {
     context.lineWidth = 1.4;
     context.stroke(line);
     this.drawPath(context, shown, centre);
+    const reached = stored.targets.filter((cell) => (this.playback.reached.get(cell) ?? Infinity) <= shown);
+    for (const cell of stored.targets) drawTarget(context, centre(cell), 9, reached.includes(cell));
+    this.canvas.dataset["reached"] = reached.join(" "); // for tests and other observers
     for (const home of stored.homes) drawHome(context, centre(home), 10, 2);
     const lost = stored.trapped !== null && shown >= stored.trapped;
     context.beginPath();

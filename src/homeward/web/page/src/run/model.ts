@@ -8,6 +8,7 @@ import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
 import { explorerName, hasLevel, levelName } from "../words";
 import { painter } from "../map/painter";
+import { firstVisits } from "../map/targets";
 import { listen } from "../stream";
 import { Latest } from "./latest";
 import { onList } from "./listing";
@@ -49,6 +50,11 @@ export class RunModel {
   readonly missing = signal(""); // why there is nothing to show
   readonly gone = signal(false); // it was deleted; what was loaded stays
   readonly count = computed(() => this.columns.value.count);
+  /** After how many steps each target was reached, of those that were. */
+  readonly reached = computed(() => {
+    const targets = this.details.value?.targets ?? [];
+    return firstVisits(targets, this.stateAt(0), this.columns.value.next);
+  });
   readonly going = computed(() => GOING.includes(this.details.value?.status ?? "finished"));
 
   private unfollow: (() => void) | null = null; // ends its stream of events

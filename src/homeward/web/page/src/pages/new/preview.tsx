@@ -3,12 +3,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { textOf } from "../../api";
+import { STAR } from "../../map/colours";
 import { paint } from "../../map/paint";
 import { Field } from "../../parts/fields";
 import { cellName, figure } from "../../words";
 import { AreaLines, AreaTools, close, corner, isDrawing } from "./area";
 import * as ground from "./ground";
 import type { Ground } from "./ground";
+import { targets } from "./reading";
 import * as settings from "./settings";
 
 const TYPING_MS = 350; // without a key before the terrain is fetched
@@ -73,6 +75,7 @@ export function Preview() {
           aria-label="The terrain from above. Click to set the start, or give its row and column below."
         />
         {on && <AreaLines on={on} />}
+        {on && <Targets on={on} />}
         {pinned && on && (
           <i
             class={at ? "pin" : "pin proposed"}
@@ -119,6 +122,21 @@ export function Preview() {
       )}
     </div>
   );
+}
+
+/** The targets that are listed in the form, as stars. */
+function Targets({ on }: { on: Ground }) {
+  const read = settings.isPaper.value ? [] : targets(settings.places.value);
+  return typeof read === "string" ? null : read.map(([x = 0, y = 0], i) => {
+    if (!ground.cellAt(on, [x, y])) return null;
+    const [column, row] = ground.toGrid(on, [x, y]);
+    const at = { left: `${(100 * column) / on.columns}%`, top: `${(100 * row) / on.rows}%` };
+    return (
+      <svg key={i} class="mark-star" style={at} viewBox="-11 -11 22 22" aria-hidden="true">
+        <path d={STAR} />
+      </svg>
+    );
+  });
 }
 
 /** Return number and size of the run's cells. */
