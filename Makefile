@@ -36,6 +36,7 @@ check: $(READY)  ## the laws behind the planner on random problems, each on a sm
 	$(BIN)/python -m lab check promise --beliefs 25
 	$(BIN)/python -m lab check shown --runs 10
 	$(BIN)/python -m lab check calibration --worlds 500 --plans 5 --runs 50 --sampled 20
+	$(BIN)/python -m lab check sight --worlds 50
 	$(BIN)/python -m lab check certify --plans 20 --forged 20
 	$(BIN)/python -m lab check conservative --beliefs 2 --worlds 50
 	$(BIN)/python -m lab check ground --grounds 1 --steps 40

@@ -29,6 +29,7 @@ for command in (
     counted_commands.conservative,
     counted_commands.ground,
     counted_commands.interrupt,
+    counted_commands.sight,
 ):
     app.command()(command)
 

@@ -68,7 +68,7 @@ class Looks(NamedTuple):
     amount : [S] remaining variance of each cell, or its remaining gain
     logarithmic : Whether gains are logarithmic
     action : [S] action that makes the look in each cell; empty if arrival in the cell makes it
-    ground : [R, C] m, believed heights, which may hide cells; empty if no cell is hidden
+    ground : [R, C] m, heights that may hide cells; empty if no cell is hidden
     mast : m, height of the sensor above the ground
     done : [S] mask of cells from which another look has no gain; empty if there is no such cell
     visit : [S] gain of being in a cell for the first time; empty if it has no gain
@@ -334,9 +334,9 @@ class InformationGain(_Measuring):
     def looks(self, belief: TerrainBelief, /) -> Looks:
         """Return the looks of the sensor.
 
-        If the sensor has a mast, the mean heights decide which cells are hidden; the true heights
-        may hide others. A second look from a cell then sees no more than the first, so it has no
-        gain.
+        If the sensor has a mast, the terrain model decides which cells are hidden, as in `Rover`.
+        A real vehicle may see fewer cells. So no gain counts for a second look from a cell with a
+        mast, or a plan could wait for a cell that stays hidden.
         """
         *offsets, weight = view_of(belief.shape, belief.size, self.sensor)
         remaining, largest = np.nan, np.nan
@@ -348,7 +348,7 @@ class InformationGain(_Measuring):
             amount = np.where(belief.blocked, 0.0, belief.variance)
         optional: dict[str, Any] = {"enough": enough}
         if self.sensor.mast is not None:
-            ground = belief.surface.reshape(belief.shape)
+            ground = belief.terrain.reshape(belief.shape)
             optional |= {"ground": ground, "mast": self.sensor.mast, "done": belief.looked}
         if self.targets is not None:
             optional["visit"] = np.where(belief.looked, 0.0, self.targets)

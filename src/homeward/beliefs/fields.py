@@ -134,6 +134,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     information : Exact information in nats of the measurements about all heights together
     height : [S] m, mean height given the measurements
     variance : [S] m², variance of each height given the measurements
+    terrain : [S] m, prior mean, which decides what a sensor on a mast sees; NaN in blocked cells
     _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
     _columns, _count : The shared columns W; the first `_count` of them belong to this belief
     _precision, _weighted : [S] Σ 1/v and Σ y/v over the used measurements y, of variance v, of each
@@ -154,6 +155,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     information: float = field(init=False, default=0.0)
     height: FloatArray = field(init=False)
     variance: FloatArray = field(init=False)
+    terrain: FloatArray = field(init=False, repr=False)
     _spread: FloatArray = field(init=False, repr=False)
     _columns: Columns = field(init=False, repr=False)
     _count: int = field(init=False, repr=False)
@@ -182,7 +184,9 @@ class CorrelatedTerrainBelief(SlopeBelief):
             _waiting=frozen(np.zeros((2, states))),
         )
         prior = finite_heights(prior, "the prior mean", self.blocked)
-        self.__dict__.update(prior=prior, height=prior, variance=self._prior_variance)
+        terrain = frozen(np.where(self.blocked, np.nan, prior))
+        known = {"height": prior, "variance": self._prior_variance, "terrain": terrain}
+        self.__dict__.update(prior=prior, **known)
         self.__dict__["_spread"] = self._prior_spread()
 
     @property

@@ -138,6 +138,7 @@ class SlopeBelief:
     attempts: Attempts
     looked: BoolArray
     limits: tuple[FloatArray, FloatArray] | None
+    terrain: FloatArray
     information: float | None = None
     """Information in nats of all measurements about all heights; None if these are independent."""
 
@@ -259,11 +260,6 @@ class SlopeBelief:
         """
         return self._bounds
 
-    @property
-    def surface(self) -> FloatArray:
-        """Mean heights [S] in m, NaN in blocked cells."""
-        return np.where(self.blocked, np.nan, self.height)
-
     def correction(self) -> FloatArray:
         """Return the general correction σ [S, A]: −2p(1−p), with p the success probability.
 
@@ -352,6 +348,8 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         the most precise height; no cell by default
     limits : Largest drop and largest rise of each move, each [S, A] in m, −inf if a move never
         works; by default they follow from `climb` and `descend` between the cells' centres
+    terrain : [S] m, heights before any measurement, which decide what a sensor on a mast sees; set
+        to NaN in blocked cells; `height` by default
     """
 
     shape: tuple[int, int]
@@ -364,6 +362,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     attempts: Attempts = unless_given()
     looked: BoolArray = unless_given()
     limits: tuple[FloatArray, FloatArray] | None = None
+    terrain: FloatArray = unless_given()
 
     def __post_init__(self) -> None:
         self._check_common()
@@ -374,7 +373,11 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             raise InvalidBeliefError(
                 f"the variance of cell {cell} is {variance[cell]:g}, expected > 0"
             )
-        set_fields(self, height=height, variance=variance)
+        known = height
+        if self.terrain is not None:
+            known = finite_heights(self.terrain, "the terrain model", self.blocked)
+        terrain = frozen(np.where(self.blocked, np.nan, known))
+        set_fields(self, height=height, variance=variance, terrain=terrain)
         self._defer(*SHARED)
 
     @property
@@ -493,19 +496,6 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         """Probability [n] of the opposite outcome of each attempt, given the measurements alone."""
         return kernels.doubts(self._edges, self.height, self.variance)
 
-    @property
-    def surface(self) -> FloatArray:
-        """Mean heights [S] in m, NaN in blocked cells."""
-        version, cells = self.__dict__.get("_surface", (None, ()))
-        if version is None:
-            version = Shared(np.where(self.blocked, np.nan, self.height))
-        elif cells:
-            at = np.unique(np.concatenate(cells))
-            version = version.changed(at, self.height[at])
-        self.__dict__["_surface"] = version, ()
-        result: FloatArray = version.read()
-        return result
-
     def lent_variance(self) -> FloatArray:
         """Return `variance` [S] in m² for compiled searches, which must not write to it."""
         result: FloatArray = self.__dict__["_sources"]["variance"].lend()
@@ -560,7 +550,7 @@ class TerrainBelief(SlopeBelief, LazyArrays):
             new.__dict__.pop(name, None)
         set_fields(new, attempts=attempts, _sources=versions)
         # Each cache holds a value and the changes since it was computed: measured cells, and moves.
-        for name in ("_kept", "_sums", "_surface"):
+        for name in ("_kept", "_sums"):
             if name in self.__dict__:
                 value, *changes = self.__dict__[name]
                 more = zip(changes, (cells, tried)[: len(changes)], strict=True)

@@ -142,8 +142,8 @@ class Sensor:
     range : Largest distance d in m of a measured cell; None or inf for the whole map
     noise : Variance in m² per m² of distance
     offset : Distance in m that is added to d
-    mast : Height in m of the sensor above the ground, for the line of sight; None or inf if no
-        cell is ever hidden
+    mast : Height in m of the sensor above the ground, for the line of sight over the terrain model;
+        None or inf if no cell is ever hidden
     """
 
     range: float | None = None

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.beliefs import Sensor, TerrainBelief, Transition, entropy_reduction
+from homeward.beliefs.covariance import Matern
+from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.kinds.rover.world import (
@@ -74,6 +76,52 @@ def test_what_is_in_reach_is_what_lies_within_the_range(
     seen = Rover(belief, np.zeros(54), state, Sensor(reach)).look()
     if np.abs(distance - reach).min() > 1e-9:
         assert seen.cells.tolist() == np.flatnonzero((distance <= reach) & ~closed).tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["independent", "correlated"]))
+def test_which_cells_it_measures_tells_nothing_about_true_heights(seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    blocked, height = rng.random(30) < 0.1, rng.normal(0.0, 2.0, 30)
+    belief: TerrainBelief | CorrelatedTerrainBelief
+    if kind == "independent":
+        belief = TerrainBelief((5, 6), height, np.ones(30), climb=80.0, blocked=blocked)
+    else:
+        belief = CorrelatedTerrainBelief((5, 6), Matern(1.0, 40.0), height, blocked=blocked)
+    start, sensor = middle_of(belief), Sensor(range=70.0, mast=1.0)
+    first, other = (Rover(belief, draw_heights(belief, k), start, sensor) for k in (1, 2))
+    assert first.look().cells.tolist() == other.look().cells.tolist()
+    for action in rng.integers(9, size=8):
+        before, seen = first.state, first.act(int(action))
+        other.state = before
+        again = other.act(int(action))
+        if first.state == other.state:
+            assert seen.cells.tolist() == again.cells.tolist()
+
+
+def test_it_measures_the_cells_that_a_plan_expects_it_to_see() -> None:
+    rng = np.random.default_rng(5)
+    belief = TerrainBelief((7, 8), rng.normal(0.0, 3.0, 56), np.ones(56), climb=85.0, descend=85.0)
+    sensor = Sensor(range=100.0, mast=1.0)
+    world = Rover(belief, draw_heights(belief, 5), 20, sensor, seed=5)
+    belief = belief.update(world.look())
+    hidden = 0
+    for action in (EAST, SOUTH, WEST, WEST, NORTH, NORTH):
+        expected = InformationGain(sensor)(belief)[:, 0]
+        seen = world.act(action)
+        after = belief.update(seen)
+        if not belief.looked[world.state]:
+            gained = entropy_reduction(belief, after)
+            assert gained == pytest.approx(expected[world.state], rel=1e-9)
+        hidden += len(world.in_range()[0]) - len(seen.cells)
+        belief = after
+    assert hidden > 20
+
+
+def test_hills_of_the_terrain_model_hide_cells_and_true_hills_do_not() -> None:
+    model, truth = np.array([0.0, 5.0, 0.0, 0.0]), np.array([0.0, 0.0, 9.0, 0.0])
+    belief = TerrainBelief((1, 4), model, np.ones(4))
+    assert Rover(belief, truth, 0, Sensor(mast=2.0)).look().cells.tolist() == [0, 1]
+    assert Rover(belief, truth, 0).look().cells.tolist() == [0, 1, 2, 3]
 
 
 def test_its_errors_are_as_large_as_they_are_said_to_be() -> None:

@@ -20,6 +20,7 @@ SMALL = {
     "shown": ["--runs", "1"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
+    "sight": ["--worlds", "3"],
     "certify": ["--plans", "4", "--forged", "3", "--episodes", "200"],
 }
 

@@ -179,8 +179,8 @@ class RoverConfig(SafeConfig):
         "with --ground paper.")] = 100.0
     mast: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
         json_schema_extra=METRES,
-        description="Height of the sensor above the ground in m, for the line of sight; inf sees "
-        "through hills, which is the default with --ground paper.")] = 2.0
+        description="Height of the sensor above the ground in m, for the line of sight over "
+        "the terrain model; inf sees through hills, the default with --ground paper.")] = 2.0
     sensor_noise: Annotated[Positive, Field(
         description="NOISE: a height at distance d m is measured with variance "
         "NOISE·(d + OFFSET)² m²; OFFSET is --sensor-offset."

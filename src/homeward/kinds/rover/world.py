@@ -1,9 +1,13 @@
 """A rover on terrain: true heights, and a sensor that measures them from afar.
 
 A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
-After every action it reports whether it moved, and measures the height of each open cell in range.
-The errors grow with distance. They depend only on the seed and the number of the step, so the same
-actions give the same measurements, which need not be recorded.
+After every action it reports whether it moved, and measures the height of each open cell in range
+and in sight. The errors grow with distance. They depend only on the seed and the number of the
+step, so the same actions give the same measurements, which need not be recorded.
+
+If the sensor is on a mast, hills of the terrain model (`belief.terrain`) hide what is behind them.
+True hills do not: that they hide a cell would tell something about its height, and a belief learns
+from measured heights alone (``docs/theory.md``, section 11).
 
 `Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment,
 ``homeward/Rover-v0``.
@@ -88,6 +92,7 @@ class Rover:
         if sensor is not None and not isinstance(sensor, Sensor):
             raise error(f"the sensor is {sensor!r}, expected a Sensor")
         self.shape, self.size, self.blocked = belief.shape, belief.size, belief.blocked
+        self._terrain = belief.terrain.reshape(belief.shape)  # [R, C] m
         self.sensor = Sensor() if sensor is None else sensor
         self.seed = index(seed, 2**64, "the seed", error)
         self.start = self.state = index(state, len(belief.height), "the start", error)
@@ -128,20 +133,15 @@ class Rover:
         near = (distance <= reach) & ~self.blocked[cells]
         return cells[near], distance[near]
 
-    @cached_property
-    def _ground(self) -> FloatArray:
-        """True heights [R, C] in m, NaN in blocked cells."""
-        return np.where(self.blocked, np.nan, self.truth).reshape(self.shape)
-
     def look(self) -> Heights:
-        """Measure every open cell in range and in sight; repeated calls give the same result."""
+        """Measure the open cells in range and in sight; repeated calls give the same result."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
         """Return the measurements from the current cell, and the move before them, if any."""
         cells, distances = self.in_range()
         if self.sensor.mast is not None:
-            count = keep_visible(self._ground, *self.position, self.sensor.mast, cells, distances)
+            count = keep_visible(self._terrain, *self.position, self.sensor.mast, cells, distances)
             cells, distances = cells[:count], distances[:count]
         variances = self.sensor.variance(distances)
         heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(len(cells))
