@@ -26,7 +26,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class TrailBelief:
+class TrailBelief(hw.Belief):
     """Normal heights with a mean [S] and a covariance [S, S]: a Gaussian process on a grid."""
 
     height: np.ndarray

@@ -16,7 +16,8 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
+from homeward.beliefs.corrections import changes_state
 from homeward.models import Moves, SparseMDP
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def move_beliefs(
 
 
 @dataclass(frozen=True)
-class Silent:
-    """A belief over moves that declares nothing and whose return correction is not tight.
+class Silent(Belief):
+    """A belief over moves that knows only an upper bound on the risk of a move.
 
     Once it has observed something it takes a broken move for as likely as `broken` [S, A] says,
     or more likely.
@@ -145,13 +146,12 @@ class Silent:
     def correction(self) -> FloatArray:
         return self.exact.correction()
 
-    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        returning, exploring = self.exact.move_corrections(discount)
-        mean = self.exact.mean()
+    def blocked_probability(self) -> FloatArray:
+        blocked, mean = self.exact.blocked_probability(), self.exact.mean()
         assert isinstance(mean, Moves)
         if self.exact.counts.any():
-            returning = np.minimum(returning, -mean.success * self.broken)
-        return returning, exploring
+            blocked = np.maximum(blocked, self.broken * changes_state(mean.dest))
+        return np.minimum(blocked, 1.0 - mean.success)
 
     def update(self, observation: Any) -> Silent:
         return replace(self, exact=self.exact.update(observation))

@@ -24,7 +24,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs import FiniteBelief, Rows, Transition, Visit
+from homeward.beliefs import Belief, FiniteBelief, Rows, Transition, Visit
 from homeward.beliefs.corrections import changes_state
 from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
@@ -61,7 +61,7 @@ def exact_return_within(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OwnBelief:
+class OwnBelief(Belief):
     """A belief of a user's own, with the required methods and counts."""
 
     inner: FiniteBelief

@@ -31,7 +31,7 @@ from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from homeward.beliefs import Counted, HeightBelief, TerrainBelief
+    from homeward.beliefs import Belief, HeightBelief, TerrainBelief
 
 MAX_DIRECT_CELLS = 32  # most cells in range for which a direct sum is faster than an FFT
 MAX_VIEW_CELLS = 121  # most cells that a planned look covers: the nearest cells in range
@@ -226,7 +226,7 @@ class RMax:
 
     reward: float = 1.0
 
-    def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
+    def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
         new = np.where(belief.visited, 0.0, self.reward)
         return np.repeat(new[:, None], belief.counts.shape[1], axis=1)
@@ -238,7 +238,7 @@ class NearBayesian:
 
     beta: float = 1.0
 
-    def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
+    def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
         return self.beta / (1.0 + np.asarray(belief.counts, np.float64))
 
@@ -250,7 +250,7 @@ class MbieEb:
     beta: float = 1.0
     unseen: float = 2.0
 
-    def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
+    def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
         counts = belief.counts
         return self.beta * np.where(counts > 0, 1.0 / np.sqrt(np.maximum(counts, 1)), self.unseen)

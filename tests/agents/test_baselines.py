@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from homeward import End, FiniteBelief, Moves, SparseMDP, Visit
+from homeward import Belief, End, FiniteBelief, Moves, SparseMDP, Visit
 from homeward.agents.baselines import NearestFrontier, RandomAction, frontier_of
 from homeward.errors import InvalidBeliefError
 from homeward.kinds.grid.maps import HeightMap
@@ -64,9 +64,15 @@ def test_slippery_worlds_are_walked_by_the_most_likely_outcome() -> None:
 
 
 def test_a_belief_that_counts_nothing_is_named() -> None:
-    class Plain:
+    class Plain(Belief):
         def mean(self) -> Moves:
             return corridor([1.0], [1.0])
 
-    with pytest.raises(InvalidBeliefError, match="Plain has no attribute visited"):
+        def update(self, observation: Any) -> Plain:
+            return self
+
+        def sample(self, rng: Any) -> Moves:
+            return self.mean()
+
+    with pytest.raises(InvalidBeliefError, match=r"count-based bonus needs Plain\.visited"):
         NearestFrontier().act(Plain(), 0, RNG)

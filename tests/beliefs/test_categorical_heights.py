@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homeward.arrays import frozen
-from homeward.beliefs import HeightBelief, MoveBelief, Reveal, Transition, corrections_of
+from homeward.beliefs import HeightBelief, Reveal, Transition, corrections_of
 from homeward.beliefs.categorical_heights import (
     UNKNOWN,
     WALL,
@@ -257,7 +257,6 @@ def test_it_declares_that_a_move_works_or_never_and_how_likely_it_never_does(
 
 def test_it_is_planned_on_with_the_tighter_correction() -> None:
     belief = HeightBelief((2, 2))
-    assert isinstance(belief, MoveBelief)
     assert corrections_of(belief, belief.mean(), 0.9).kind is Correction.MOVES
     general = corrections_of(belief, belief.mean(), 0.9, Correction.GENERAL)
     assert general.returning[0, EAST] == pytest.approx(-2.0 * 0.76 * 0.24)

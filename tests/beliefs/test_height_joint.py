@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from homeward.beliefs import TerrainBelief, Transition
-from homeward.beliefs.joint import MoveSets, evaluator_of, work_together
+from homeward.beliefs.base import MoveSets
 from homeward.certificates.joint_check import together
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ EAST, WEST = 3, 7
 
 def bounds_of(belief: TerrainBelief, edges: Sequence[Edge]) -> tuple[float, float]:
     states, actions = np.array(edges, np.int64).reshape(-1, 2).T.copy()  # compiled already
-    found = work_together(belief, MoveSets(np.array([0, len(states)]), states, actions))
+    found = belief.work_together(MoveSets(np.array([0, len(states)]), states, actions))
     assert found is not None
-    assert found.evaluator == evaluator_of(belief) == "path"
+    assert found.evaluator == belief.evaluator == "path"
     return float(found.low[0]), float(found.high[0])
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.beliefs.base import MoveSets
 from homeward.beliefs.categorical_heights import model_of_heights
-from homeward.beliefs.joint import MoveSets, evaluator_of, work_together
 from homeward.certificates.joint_check import _levels as referee_levels
 from homeward.certificates.joint_check import together
-from homeward.models import Moves, SparseMDP
+from homeward.models import Moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,9 +72,9 @@ def test_moves_work_together_as_counted_over_all_heights(seed: int) -> None:
             walk.append((here, int(rng.integers(9))))
             here = int(dest[walk[-1]])
         sets.append(walk)
-    found = work_together(belief, sets_of(*sets))
+    found = belief.work_together(sets_of(*sets))
     assert found is not None
-    assert found.evaluator == evaluator_of(belief) == "path"
+    assert found.evaluator == belief.evaluator == "path"
     truth = np.zeros(len(sets))
     for chance, world in worlds_of(belief):
         truth += [chance * all(world.success[e] > 0 or dest[e] == e[0] for e in s) for s in sets]
@@ -91,7 +91,7 @@ def test_worlds_of_a_finite_belief_are_counted(seed: int) -> None:
     success = rng.random((5, 4, 3)) * (rng.random((5, 4, 3)) < 0.7)
     belief = FiniteBelief([Moves(dest, s) for s in success], rng.dirichlet(np.ones(5)))
     sets = [[(int(s), int(a)) for s, a in rng.integers(0, 3, (n, 2))] for n in range(5)]
-    found = work_together(belief, sets_of(*sets))
+    found = belief.work_together(sets_of(*sets))
     assert found is not None
     truth = [
         sum(w for w, s in zip(belief.weights, success, strict=True)
@@ -106,7 +106,7 @@ def test_worlds_of_a_finite_belief_are_counted(seed: int) -> None:
 def test_a_set_that_is_too_entangled_has_the_union_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     belief = HeightBelief((3, 3), known=np.array([1, 0, 0, 0, 0, 0, 0, 0, 1]))
     edges = [(s, a) for s in range(9) for a in range(1, 9) if belief.mean().dest[s, a] != s]
-    found = work_together(belief, sets_of(edges))
+    found = belief.work_together(sets_of(edges))
     assert found is not None
     exact = told(belief, edges)
     assert found.low[0] <= exact <= found.high[0]
@@ -114,19 +114,12 @@ def test_a_set_that_is_too_entangled_has_the_union_bound(monkeypatch: pytest.Mon
     def too_wide(*given: Any) -> None:
         given[-2][:] = -1.0
 
-    monkeypatch.setattr("homeward.beliefs.joint.level_sets", too_wide)
+    monkeypatch.setattr("homeward.beliefs.categorical_heights.level_sets", too_wide)
     few = edges[:2]
-    found, risks = work_together(belief, sets_of(few)), belief.blocked_probability()
+    found, risks = belief.work_together(sets_of(few)), belief.blocked_probability()
     assert found is not None
     assert found.low[0] == pytest.approx(max(0.0, 1.0 - sum(risks[e] for e in few)))
     assert found.high[0] == pytest.approx(1.0 - max(risks[e] for e in few))
-
-
-def test_other_beliefs_know_moves_one_by_one() -> None:
-    sparse = FiniteBelief([SparseMDP.from_dense(np.eye(2)[:, None])])
-    for belief in (sparse, object()):
-        assert work_together(belief, sets_of([])) is None
-        assert evaluator_of(belief) is None
 
 
 @pytest.mark.parametrize("climb", [1, 2, 3])
@@ -143,7 +136,7 @@ def test_moves_that_climb_farther_work_together_as_in_the_worlds(climb: int) -> 
             changes = world.dest[states, actions] != states
             works = (world.success[states, actions] > 0.0) | ~changes
             expected += works.all() * np.prod(prior[np.arange(4), heights])
-        found = work_together(belief, moves)
+        found = belief.work_together(moves)
         assert found is not None
         assert found.low[0] - 1e-12 <= expected <= found.high[0] + 1e-12
         assert found.high[0] - found.low[0] < 1e-9

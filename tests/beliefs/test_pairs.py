@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from homeward.beliefs import Heights, Transition
+from homeward.beliefs.base import MoveSets
 from homeward.beliefs.covariance import Matern
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.grid_graph import grid_graph
-from homeward.beliefs.joint import MoveSets, evaluator_of, lost_by_adding, work_together
 from homeward.beliefs.pairs import both_fail, failure_bound, joint_tail
 from homeward.certificates.joint_check import added_risk
 
@@ -84,7 +84,7 @@ def test_moves_that_are_added_cost_at_least_what_they_lose(seed: int, new: int) 
     held, added = way[new:], way[:new]
     states, actions = (np.array(part) for part in zip(*held, *way, strict=True))
     first = np.array([0, len(held), len(held) + len(way)])
-    cost = lost_by_adding(belief, MoveSets(first, states, actions))
+    cost = belief.lost_by_adding(MoveSets(first, states, actions))
     lost = truth(belief, held, 40_000) - truth(belief, way, 40_000)
     assert cost >= lost - 4.0 * np.sqrt(max(lost, 1e-4) / 40_000)
     audited = added_risk(belief, held, added)
@@ -123,9 +123,9 @@ def test_attempts_are_counted_for_and_a_failed_move_rules_a_way_out() -> None:
 
 def test_sets_are_evaluated_by_pairs() -> None:
     belief, _ = row_of(5)
-    assert evaluator_of(belief) == "pairs"
+    assert belief.evaluator == "pairs"
     sets = MoveSets(np.array([0, 0, 3]), np.arange(3), np.full(3, EAST))
-    found = work_together(belief, sets)
+    found = belief.work_together(sets)
     assert found is not None
     assert found.low[0] == found.high[0] == 1.0
     assert 0.0 <= found.low[1] <= found.high[1] <= 1.0

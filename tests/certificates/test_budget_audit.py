@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.runs.kinds import meadow
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.models import Moves
 from homeward.runs import Run
@@ -80,7 +80,7 @@ def test_each_new_edge_is_paid_for_once() -> None:
     assert found.words.startswith("confirmed: a path home exists after each of 4 steps")
 
 
-class Loose:
+class Loose(Belief):
     """A belief of one's own: blocked probabilities are upper bounds."""
 
     def __init__(self, inner: FiniteBelief, blocked: float) -> None:
@@ -88,6 +88,12 @@ class Loose:
 
     def mean(self) -> Any:
         return self.inner.mean()
+
+    def update(self, observation: Any) -> Any:
+        return Loose(self.inner.update(observation), self.blocked)
+
+    def sample(self, rng: Any) -> Any:
+        return self.inner.sample(rng)
 
     def blocked_probability(self) -> Any:
         blocked = self.inner.blocked_probability().copy()

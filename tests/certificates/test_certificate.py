@@ -20,7 +20,7 @@ from tests.certificates.cases import (
     ridge_plan,
 )
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import judge
 from homeward.certificates.arithmetic import Recomputed
@@ -289,7 +289,7 @@ def test_a_certificate_is_json() -> None:
     assert value["refuted"] is False
 
 
-class Odd:
+class Odd(Belief):
     """A belief that shares nothing with those that are known."""
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ def agree(belief: Belief, discount: float = 0.9) -> None:
     sums = np.asarray(found.rows.sum(axis=1)) + found.ending
     np.testing.assert_allclose(sums, 1.0, atol=1e-12)
     if found.graph is not None:
-        returning, exploring = belief.move_corrections(discount)  # type: ignore[attr-defined]
+        returning, exploring = belief.move_corrections(discount)
         np.testing.assert_allclose(found.graph.returning(), returning, atol=1e-12)
         np.testing.assert_allclose(found.graph.exploring(discount), exploring, atol=1e-12)
 

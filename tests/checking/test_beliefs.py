@@ -71,7 +71,7 @@ def test_a_belief_after_updates_passes() -> None:
     hw.check_belief(belief.update([hw.Transition(0, 0, 1), hw.Transition(0, 0, 1)]), samples=1500)
 
 
-class Unpacking:
+class Unpacking(hw.Belief):
     """A belief whose `update` expects a pair, and so breaks on a `Transition`."""
 
     def __init__(self, inner: Any) -> None:
@@ -102,7 +102,7 @@ def test_a_belief_that_breaks_on_a_transition_needs_observations_of_its_own() ->
     assert "update" in hw.check_belief(belief, samples=300, observe=observe).checked
 
 
-class Wrong:
+class Wrong(hw.Belief):
     """A right belief over two move-or-stay worlds; subclasses break one thing."""
 
     def __init__(self, inner: Any = None) -> None:
@@ -409,7 +409,7 @@ WRONG: list[tuple[Any, str]] = [
     (OtherPlaces, "sample"),
     (Unsupported, "support"),
     (LargeGain, "gain"),
-    (NoSample, "protocol"),
+    (NoSample, "base"),
 ]
 
 
@@ -450,7 +450,7 @@ def test_options_that_make_no_sense_are_refused(options: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Rise:
+class Rise(hw.Belief):
     """A move from 0 to 1 works if a normal rise is at most 1 m; going back always works.
 
     Attributes

@@ -202,7 +202,7 @@ def test_a_move_that_failed_for_good_is_not_tried_again() -> None:
     scout = explorer(world, ReturnHome(1.0), belief=FiniteBelief(worlds))
     list(scout.explore(50))
     assert world.actions.count(1) <= 2
-    assert scout.belief.visited.tolist() == [True, False, True]  # type: ignore[attr-defined]
+    assert scout.belief.visited.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("delta", [1.0, 0.9, 0.7, 0.5])

@@ -13,7 +13,7 @@ from homeward.planning.remote import Outside, RemoteExplorer
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class Own(hw.Belief):
     """A belief with the four methods; planners can't look into its worlds."""
 
     inner: hw.FiniteBelief

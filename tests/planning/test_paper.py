@@ -68,7 +68,7 @@ def explorer(
 
 def test_it_looks_before_it_goes() -> None:
     scout = explorer(Walk(corridor(3), state=1))
-    assert scout.belief.visited.tolist() == [False, True, False]  # type: ignore[attr-defined]
+    assert scout.belief.visited.tolist() == [False, True, False]
     assert scout.start == 1
     assert scout.end is None
 
@@ -351,7 +351,7 @@ def test_it_learns_as_it_goes() -> None:
     scout = explorer(world, belief, Planner(RMax(), [], 0.9))
     (step,) = scout.explore(100)
     assert isinstance(step, Step)
-    assert scout.belief.counts.tolist() == [[1], [0]]  # type: ignore[attr-defined]
+    assert scout.belief.counts.tolist() == [[1], [0]]
     assert not belief.visited.any()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
@@ -33,7 +33,7 @@ HOME = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
-class Opaque:
+class Opaque(Belief):
     """A belief of which nothing is known but its mean and its draws."""
 
     inner: FiniteBelief

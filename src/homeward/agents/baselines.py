@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 from homeward.planning.explorer import End
 
@@ -74,13 +73,7 @@ def frontier_of(belief: Any) -> BoolArray:
         near_unseen = binary_dilation(~belief.seen.reshape(belief.shape), np.ones((3, 3)))
         frontier: BoolArray = near_unseen.ravel() & ~belief.visited
         return frontier
-    try:
-        unvisited: BoolArray = ~belief.visited
-    except AttributeError:
-        raise InvalidBeliefError(
-            f"{type(belief).__name__} has no attribute visited [S], the mask of visited states, "
-            "which a frontier explorer needs"
-        ) from None
+    unvisited: BoolArray = ~belief.visited
     return unvisited
 
 

@@ -1,3 +1,6 @@
+from .base import Belief as Belief
+from .base import MoveSets as MoveSets
+from .base import corrections_of as corrections_of
 from .categorical_heights import HeightBelief as HeightBelief
 from .categorical_heights import Reveal as Reveal
 from .corrections import Correction as Correction
@@ -16,15 +19,5 @@ from .observations import Rows as Rows
 from .observations import Sensor as Sensor
 from .observations import Transition as Transition
 from .observations import Visit as Visit
-from .protocol import Belief as Belief
-from .protocol import BlockedMoves as BlockedMoves
-from .protocol import BoundedMoves as BoundedMoves
-from .protocol import Counted as Counted
-from .protocol import LeastBlocked as LeastBlocked
-from .protocol import MoveBelief as MoveBelief
-from .protocol import RewardLimits as RewardLimits
-from .protocol import SureMoves as SureMoves
-from .protocol import corrections_of as corrections_of
-from .protocol import least_blocked_of as least_blocked_of
 
 __all__: list[str]

@@ -36,8 +36,10 @@ from homeward.arrays import (
     set_fields,
     unless_given,
 )
+from homeward.beliefs.base import Belief, MoveSets, Together
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
+from homeward.beliefs.level_joint import level_sets
 from homeward.beliefs.level_kernels import (
     CONTRADICTED,
     FINE,
@@ -84,7 +86,7 @@ class Reveal:
 
 
 @dataclass(frozen=True, eq=False)
-class HeightBelief:
+class HeightBelief(Belief):
     """Independent heights of the squares of a grid, each known or unknown; states are row-major.
 
     Attributes
@@ -182,6 +184,18 @@ class HeightBelief:
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
         return np.where(changes_state(self._mean.dest), 1.0 - self._mean.success, 0.0)
+
+    def work_together(self, sets: MoveSets) -> Together:
+        """Return bounds on the probability that all moves of each set work.
+
+        They are exact, by a recursion over levels, for sets that are not too wide.
+        """
+        low, high = np.empty((2, len(sets.first) - 1))
+        level_sets(self._mean.dest, self.known, self.tables, *sets, low, high)
+        for i in np.flatnonzero(low < 0.0):  # a set that is too wide
+            at = slice(sets.first[i], sets.first[i + 1])
+            low[i], high[i] = self.all_work(sets.state[at], sets.action[at])
+        return Together(low, high, self.evaluator)
 
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of unknown squares that may be walls."""

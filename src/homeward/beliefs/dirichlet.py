@@ -27,6 +27,7 @@ from scipy.sparse import csr_array
 
 from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, place, set_fields, unless_given
+from homeward.beliefs.base import Belief
 from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -37,7 +38,7 @@ END = -1  # value in `outcomes` instead of a state: the outcome ends the process
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DirichletBelief:
+class DirichletBelief(Belief):
     """Independent Dirichlet distributions over the outcomes of each kind of state-action.
 
     Attributes

@@ -38,7 +38,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, own, unless_given
 from homeward.beliefs.attempts import Attempts, Edges
+from homeward.beliefs.base import MoveSets
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.field_kernels import (
@@ -60,6 +61,7 @@ from homeward.beliefs.height_kernels import FIRST, LAST
 from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
 from homeward.beliefs.intervals import mass
 from homeward.beliefs.observations import Transition
+from homeward.beliefs.pairs import failure_bound
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
@@ -142,6 +144,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
     _waiting : [2, S] both sums over the measurements that still wait
     """
 
+    evaluator: ClassVar[str] = "pairs"
+
     shape: tuple[int, int]
     kernel: Matern | FloatArray
     prior: float | FloatArray = 0.0
@@ -198,6 +202,19 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds."""
         return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
+
+    def all_work(self, state: IntArray, action: IntArray) -> tuple[float, float]:
+        """Return bounds on the probability that all moves [n] work, by pairs of moves."""
+        high = self.success_bounds()[1][state, action].min(initial=1.0)
+        return 1.0 - failure_bound(self, state, action), float(high)
+
+    def lost_by_adding(self, sets: MoveSets) -> float:
+        """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work)."""
+        held, both = (slice(*sets.first[i : i + 2]) for i in range(2))
+        codes = sets.state * len(STEPS) + sets.action
+        new = np.flatnonzero(~np.isin(codes[both], codes[held])) + both.start
+        known = sets.state[held], sets.action[held]
+        return failure_bound(self, sets.state[new], sets.action[new], known)
 
     def measured_success(self) -> FloatArray:
         """Return the success probability [S, A] of each move given the measurements alone."""

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import compress
 from math import fsum
 from operator import add
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs import corrections as sigma
+from homeward.beliefs.base import Belief, MoveSets, Together
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.observations import Labels, Likelihood, Rows, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -41,7 +42,7 @@ ROW_OFFSET = 0.381966  # offset of these intervals, so that no simple fraction i
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FiniteBelief:
+class FiniteBelief(Belief):
     """M explicit worlds and their probabilities; exactly one world is the true one.
 
     The worlds are all `Moves` with the same destinations, or all `SparseMDP`. The same actions can
@@ -55,6 +56,8 @@ class FiniteBelief:
     counts : [S, A] number of observed transitions of each state-action
     labels : [M] index of each world in the belief before all updates, which may remove worlds
     """
+
+    evaluator: ClassVar[str] = "exact"
 
     worlds: Sequence[Model]
     weights: FloatArray = unless_given()
@@ -188,6 +191,22 @@ class FiniteBelief:
         """Return all moves [S·A], numbered state·A + action, and Pr(P = 0) [S·A]."""
         least = FiniteBelief.blocked_probability(self).ravel()
         return np.arange(least.size), least
+
+    def work_together(self, sets: MoveSets) -> Together:
+        """Return bounds on the probability that all moves of each set work, exact but for rounding.
+
+        They are the weights of the worlds in which all moves of a set work.
+        """
+        first = self._first_moves()
+        fails = self._success()[:, sets.state, sets.action] <= 0.0
+        fails &= first.dest[sets.state, sets.action] != sets.state
+        before = np.zeros((len(fails), fails.shape[1] + 1), np.int64)
+        np.cumsum(fails, axis=1, out=before[:, 1:])
+        works = before[:, sets.first[1:]] == before[:, sets.first[:-1]]
+        total, slack = self.weights @ works, (1.0 + len(works)) * EPSILON
+        low = np.where(works.all(axis=0), 1.0, np.maximum(0.0, total - slack))
+        high = np.where(works.any(axis=0), np.minimum(1.0, total + slack), 0.0)
+        return Together(low, high, self.evaluator)
 
     def update(self, observation: Observed | Sequence[Observed]) -> Self:
         """Return the belief after an observation or a list of observations, by Bayes' rule.

@@ -30,8 +30,10 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields,
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw, edges_of
-from homeward.beliefs.corrections import changes_state, moves_corrections
+from homeward.beliefs.base import Belief, MoveSets, Together
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import STEPS, attempt_of, back, grid_graph, grid_size
+from homeward.beliefs.height_joint import BINS, height_sets
 from homeward.beliefs.observations import Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
@@ -121,7 +123,7 @@ class Chances(NamedTuple):
     near: IntArray  # [c] cells that the bounds of the `bounded` moves depend on, ascending
 
 
-class SlopeBelief:
+class SlopeBelief(Belief):
     """Base of beliefs in which the rise between two cells decides whether a move always works.
 
     A move whose rise is outside its limits never works. Subclasses are dataclasses with the fields
@@ -240,19 +242,6 @@ class SlopeBelief:
     def _mean(self) -> Moves:
         return grid_graph(*self.shape).with_success(self.success_bounds()[0])
 
-    def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
-        return frozen(1.0 - self.success_bounds()[0])
-
-    def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] whose bounds differ, and lower bounds [m] on Pr(a move never works).
-
-        A move is the number state·A + action, ascending.
-        """
-        low, high = (bound.ravel() for bound in self.success_bounds())
-        moves = np.flatnonzero(low != high)
-        return moves, 1.0 - high[moves]
-
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds (low, high), each [S, A], on the success probabilities of moves.
 
@@ -266,10 +255,6 @@ class SlopeBelief:
         If only bounds on p are known, it is a lower bound on the correction.
         """
         return self.move_corrections(0.0)[1]
-
-    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Return the moves corrections (returning, exploring), each [S, A]."""
-        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
     @cached_property
     def _edges(self) -> Edges:
@@ -407,6 +392,20 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         A move is the number state·A + action, ascending.
         """
         return self._chances.bounded, 1.0 - self._chances.high
+
+    def work_together(self, sets: MoveSets) -> Together:
+        """Return bounds on the probability that all moves of each set work.
+
+        They are found by integrals over heights (see `height_joint`).
+        """
+        (low, high), model, moves = np.empty((2, len(sets.first) - 1)), self._mean, sets[1:]
+        likely, numbers = model.success[moves], sets.state * model.actions + sets.action
+        bounded, least = self.least_blocked()
+        apart = arrays.are_among(bounded, numbers)
+        likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
+        given = model.dest[moves], self.blocked_probability()[moves], likely, apart, BINS
+        height_sets(self.ground, sets, *given, low, high)
+        return Together(low, high, self.evaluator)
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
-from homeward.beliefs import Belief, BlockedMoves, SureMoves, least_blocked_of
+from homeward.beliefs import Belief
 from homeward.certificates.joint_check import added_risk, together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
@@ -76,8 +76,6 @@ def why_not_auditable(belief: Belief) -> str | None:
         return "its model is not a move-or-stay graph"
     if (np.isfinite(model.reward) & (model.reward != 0.0)).any():
         return "its model has rewards"
-    if not isinstance(belief, BlockedMoves):
-        return "its belief does not know the probability that an edge never works"
     return None
 
 
@@ -101,12 +99,13 @@ def _edges(belief: Any) -> EdgeRisks:
     """Return the edges of a belief's mean model; an edge that can't be chosen never works."""
     model = belief.mean()
     most = np.asarray(belief.blocked_probability(), np.float64)
-    least = least_blocked_of(belief, model)
+    least = most.copy()
+    moves, known = belief.least_blocked()
+    least.reshape(-1)[moves] = known
     closed = ~np.isfinite(model.reward)
     if closed.any():
         most, least = np.where(closed, 1.0, most), np.where(closed, 1.0, least)
-    at_once = isinstance(belief, SureMoves) and belief.moves_work_or_never
-    return EdgeRisks(model.dest, most, least, at_once)
+    return EdgeRisks(model.dest, most, least, belief.moves_work_or_never)
 
 
 class _Account:

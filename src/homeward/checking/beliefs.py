@@ -15,25 +15,18 @@ from typing import Any
 import numpy as np
 
 from homeward.arrays import FloatArray, index, number, place
+from homeward.beliefs.base import Belief, MoveSets
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
-from homeward.beliefs.protocol import (
-    BlockedMoves,
-    BoundedMoves,
-    LeastBlocked,
-    MoveBelief,
-    RewardLimits,
-    SureMoves,
-    least_blocked_of,
-)
 from homeward.bonuses import nats_of
-from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint
+from homeward.checking.draws import Drawn, draw_worlds, entries_of, fingerprint, has_bounds
 from homeward.checking.offences import ROUNDING, CheckReport, Findings, refutes, slack
 from homeward.checking.updates import UpdateCheck
 from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves, SparseMDP
 
 DISCOUNTS = (0.5, 0.99)  # discounts for which moves corrections are checked
+PATHS, MOST_MOVES = 30, 6  # random paths whose moves are checked together, and their length
 FOLLOWS = ", as each move always or never works"  # why a claim follows from the mean model
 
 
@@ -76,11 +69,9 @@ def check_belief(
     if observe is not None and not callable(observe):
         raise error(f"observe is {observe!r}, expected a function of the belief and a generator")
     findings = Findings(type(belief).__name__, samples, confidence)
-    instance = None if isinstance(belief, type) else belief
-    methods = ("mean", "correction", "update", "sample")
-    lacks = [name for name in methods if not callable(getattr(instance, name, None))]
-    if lacks:
-        findings.add("protocol", ", ".join(lacks), "a method of each name", "no such method")
+    if not isinstance(belief, Belief):
+        kind = f"the class {belief.__name__}" if isinstance(belief, type) else type(belief).__name__
+        findings.add("base", "the belief", "an object of a subclass of homeward.Belief", kind)
         return findings.finish(error)
     claims = _claims(belief, findings)
     if claims is None:
@@ -102,7 +93,7 @@ def check_belief(
     return findings.finish(error)
 
 
-def _claims(belief: Any, findings: Findings) -> Claims | None:
+def _claims(belief: Belief, findings: Findings) -> Claims | None:
     """Return the claims of a belief; None, and an offence, if a type or a shape is wrong."""
     model = belief.mean()
     if not isinstance(model, Moves | SparseMDP):
@@ -124,7 +115,7 @@ def _claims(belief: Any, findings: Findings) -> Claims | None:
 class Claims:
     """The claims of a belief: its mean model and its correction; offences go to `findings`."""
 
-    belief: Any
+    belief: Belief
     model: Model
     correction: FloatArray  # [S, A]
     changes: Any  # mask [S, A] of moves to another state; None for a general model
@@ -177,8 +168,9 @@ class Claims:
         """Report mean rewards and limits that the draws contradict."""
         findings, usable = self.findings, np.isfinite(self.model.reward)
         paid = drawn.reward[:, usable]
-        if isinstance(self.belief, RewardLimits):
-            low, high = self.belief.reward_limits()
+        limits = self.belief.reward_limits()
+        if limits is not None:
+            low, high = limits
             rounding = ROUNDING * max(1.0, abs(low), abs(high))
             outside = (drawn.reward < low - rounding) | (drawn.reward > high + rounding)
             for n, s, a in np.argwhere(outside & usable)[:1].tolist():
@@ -217,7 +209,7 @@ class Claims:
             return
         belief, findings, p = self.belief, self.findings, self.model.success
         success = drawn.chance.reshape(-1, *p.shape)
-        sure = isinstance(belief, SureMoves) and bool(belief.moves_work_or_never)
+        sure = bool(belief.moves_work_or_never)
         if sure:
             odd = (success > 0.0) & (success < 1.0) & self.changes
             for _, s, a in np.argwhere(odd)[:1].tolist():
@@ -225,18 +217,47 @@ class Claims:
                 findings.add("moves", self.at(s, a), "success of 0 or 1 in each world", given)
             findings.checked["moves that work or never do"] = None
         # If P is 0 or 1 and p is known exactly, all corrections follow from p.
-        exact = sure and not isinstance(belief, BoundedMoves)
+        exact = sure and not has_bounds(belief)
         if exact:
             self.check_exactly(self.correction, -2.0 * p * (1.0 - p), "correction()", FOLLOWS)
-        if isinstance(belief, BlockedMoves):
-            blocked = self.array(belief.blocked_probability(), "blocked_probability()")
-            if blocked is not None:
-                self.check_blocked(blocked, success, 1.0 - p if exact else None)
-        if isinstance(belief, MoveBelief):
-            for discount in DISCOUNTS:
-                if not self.check_move_corrections(discount, success, exact=exact):
-                    return
-            findings.checked["moves corrections"] = None
+        blocked = self.array(belief.blocked_probability(), "blocked_probability()")
+        if blocked is not None:
+            self.check_blocked(blocked, success, 1.0 - p if exact else None)
+        self.check_together(success)
+        for discount in DISCOUNTS:
+            if not self.check_move_corrections(discount, success, exact=exact):
+                return
+        findings.checked["moves corrections"] = None
+
+    def check_together(self, success: FloatArray) -> None:
+        """Report bounds on moves that all work, on random paths, which the draws contradict."""
+        model, findings, rng = self.model, self.findings, np.random.default_rng(PATHS)
+        assert isinstance(model, Moves)
+        works = (success > 0.0) | ~self.changes
+        log_limit = findings.log_inverse_alpha(2 * PATHS)
+        for _ in range(PATHS):
+            path, s = [], int(rng.integers(model.states))
+            for _ in range(int(rng.integers(2, MOST_MOVES + 1))):
+                likely = np.flatnonzero(self.changes[s] & (model.success[s] > 0.0))
+                if not len(likely):
+                    break
+                path.append((s, int(rng.choice(likely))))
+                s = int(model.dest[path[-1]])
+            moves = np.array(sorted(dict(path).items()), np.int64).reshape(-1, 2)
+            sets = MoveSets(np.array([0, len(moves)]), moves[:, 0], moves[:, 1])
+            found = self.belief.work_together(sets)
+            low, high = float(found.low[0]), float(found.high[0])
+            drawn = works[:, moves[:, 0], moves[:, 1]].all(axis=1)
+            share, count = float(drawn.mean()), len(drawn)
+            half = float(slack(drawn[:, None].astype(np.float64), log_limit, 1.0)[0])
+            near = np.array([min(max(share, low), high)])
+            far = share < low - half or share > high + half
+            if far or refutes(np.array([share]), near, count, log_limit)[0]:
+                at = ", ".join(self.at(*move) for move in moves.tolist())
+                expected = f"{share:.6g} ± {half:.2g} (fraction of the draws)"
+                findings.add("together", at, expected, f"from {low:.6g} to {high:.6g}")
+                break
+        findings.checked["moves that work together"] = None
 
     def check_move_corrections(self, discount: float, success: FloatArray, *, exact: bool) -> bool:
         """Report moves corrections that the drawn `success` [n, S, A], or p, contradict.
@@ -292,13 +313,14 @@ class Claims:
             for s, a in _worst_pairs(wrong, expected - blocked):
                 given = f"blocked_probability() is {blocked[s, a]:.6g}"
                 findings.add("blocked", self.at(s, a), f"{expected[s, a]:.6g} or more{why}", given)
-        if isinstance(self.belief, LeastBlocked) and isinstance(self.model, Moves):
-            known = least_blocked_of(self.belief, self.model)
-            wrong = (mean < known) & refutes(mean, known, len(success), log_limit)
-            for s, a in _worst_pairs(wrong, known - mean):
-                given = f"least_blocked() implies {known[s, a]:.6g}"
-                expected_here = f"{mean[s, a]:.6g} or less (fraction of the draws)"
-                findings.add("blocked", self.at(s, a), expected_here, given)
+        known = blocked.copy()
+        moves, least_known = self.belief.least_blocked()
+        known.reshape(-1)[moves] = least_known
+        wrong = (mean < known) & refutes(mean, known, len(success), log_limit)
+        for s, a in _worst_pairs(wrong, known - mean):
+            given = f"least_blocked() implies {known[s, a]:.6g}"
+            expected_here = f"{mean[s, a]:.6g} or less (fraction of the draws)"
+            findings.add("blocked", self.at(s, a), expected_here, given)
         findings.checked["blocked probability"] = None
 
     def check_worlds(self) -> None:

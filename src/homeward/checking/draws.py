@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
-from homeward.beliefs.protocol import BoundedMoves
+from homeward.beliefs.base import Belief
+from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def entries_of(model: Model) -> Entries:
 
 
 def draw_worlds(
-    belief: Any, mean: Model, findings: Findings, samples: int, seed: int
+    belief: Belief, mean: Model, findings: Findings, samples: int, seed: int
 ) -> Drawn | None:
     """Return drawn worlds; None, and an offence, if draws don't repeat or don't fit the mean."""
     entries = entries_of(mean)
@@ -114,7 +115,7 @@ def draw_worlds(
             return None
         chance[n, at[positive]] = drawn.chance[positive]
     most = entries.chance
-    if isinstance(belief, BoundedMoves):
+    if isinstance(mean, Moves):
         low, most = (np.asarray(part, np.float64).ravel() for part in belief.success_bounds())
         wrong = (np.abs(low - entries.chance) > 1e-12) | (most < entries.chance)
         for k in np.flatnonzero(wrong)[:3].tolist():
@@ -148,7 +149,7 @@ def _fits(world: Any, mean: Model, findings: Findings) -> bool:
     return False
 
 
-def _is_reproducible(belief: Any, mean: Model, findings: Findings) -> bool:
+def _is_reproducible(belief: Belief, mean: Model, findings: Findings) -> bool:
     """Return whether the same seed gives the same world, and a drawn world never changes."""
     first = belief.sample(np.random.default_rng(7))
     if not _fits(first, mean, findings):
@@ -179,8 +180,21 @@ def _bytes(model: Model) -> bytes:
     return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
-def fingerprint(belief: Any) -> tuple[bytes, ...]:
+def has_bounds(belief: Belief) -> bool:
+    """Return whether the mean model of a belief over moves has lower bounds instead of means."""
+    low, high = belief.success_bounds()
+    return low is not high and not np.array_equal(low, high)
+
+
+def fingerprint(belief: Belief) -> tuple[bytes, ...]:
     """Return the bytes of a belief's mean, correction and counts, to notice a change."""
-    counts = (getattr(belief, name) for name in ("visited", "counts") if hasattr(belief, name))
-    arrays = belief.correction(), *counts
+    arrays = belief.correction(), *counts_of(belief).values()
     return _bytes(belief.mean()), *(np.asarray(array).tobytes() for array in arrays)
+
+
+def counts_of(belief: Belief) -> dict[str, Any]:
+    """Return the mask of visited states and the counts of a belief, by name, if it has them."""
+    try:
+        return {"visited": np.asarray(belief.visited), "counts": np.asarray(belief.counts)}
+    except InvalidBeliefError:
+        return {}

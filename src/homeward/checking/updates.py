@@ -7,8 +7,8 @@ Transitions are drawn in N drawn worlds. The K probabilities of a model are its 
 - with q the posterior mean after t, E[P(t) (P − q)] = 0: the drawn worlds, weighted by how likely
   they make t, must have the mean q.
 
-A belief may not learn from some state-actions (`Selective`, as `DirichletBelief`). In states that
-may be walls (`UncertainPlaces`, as in `HeightBelief`), the model assumes that there is no wall, so
+A belief may not learn from some state-actions (`teaches`, as of `DirichletBelief`). In states that
+may be walls (`possible_walls`, as of `HeightBelief`), the model assumes that there is no wall, so
 the means of their actions are not compared.
 """
 
@@ -21,8 +21,7 @@ import numpy as np
 
 from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Transition
-from homeward.beliefs.protocol import BoundedMoves, Selective, UncertainPlaces
-from homeward.checking.draws import Drawn, entries_of, fingerprint
+from homeward.checking.draws import Drawn, counts_of, entries_of, fingerprint, has_bounds
 from homeward.checking.offences import ROUNDING, Findings, slack
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidInputError
 from homeward.models import Model, Moves
@@ -153,7 +152,7 @@ class UpdateCheck(NamedTuple):
             if not self._is_belief(after):
                 return True
             afters[t] = after
-        if isinstance(belief, BoundedMoves):
+        if isinstance(mean, Moves) and has_bounds(belief):
             self._check_bounds(s, a, afters)
             return True
         for t in np.flatnonzero(row == 0.0).tolist()[:1]:
@@ -165,7 +164,7 @@ class UpdateCheck(NamedTuple):
                 continue
             expected = "ImpossibleObservationError: its probability is 0"
             findings.add("impossible", self._at(s, a, t), expected, "update accepts it")
-        if not isinstance(belief, Selective) or belief.teaches(s, a):
+        if belief.teaches(s, a):
             self._check_counts(s, a, afters)
             self._check_mixture(s, a, afters)
             self._check_bayes(s, a, afters)
@@ -173,9 +172,7 @@ class UpdateCheck(NamedTuple):
 
     def _is_compared(self) -> Any:
         """Return the mask [S] of the states whose actions' means are compared."""
-        if isinstance(self.belief, UncertainPlaces):
-            return ~np.asarray(self.belief.possible_walls())
-        return np.ones(self.mean.states, np.bool_)
+        return ~np.asarray(self.belief.possible_walls())
 
     def _check_mixture(self, s: int, a: int, afters: dict[int, Any]) -> None:
         """Report if the posterior means, weighted by their probabilities, miss the prior mean."""
@@ -250,13 +247,11 @@ class UpdateCheck(NamedTuple):
 
     def _check_counts(self, s: int, a: int, afters: dict[int, Any]) -> None:
         """Report counts and visits that are wrong after an update."""
-        if np.asarray(getattr(self.belief, "counts", 0.5)).dtype.kind not in "iu":
+        counts = counts_of(self.belief)
+        if not counts or counts["counts"].dtype.kind not in "iu":
             return  # it does not count
         where = self._at(s, a)
-        for name in ("visited", "counts"):
-            if not hasattr(self.belief, name):
-                continue
-            old = np.asarray(getattr(self.belief, name))
+        for name, old in counts.items():
             for t, after in afters.items():
                 new, expected, given = np.asarray(getattr(after, name)), None, ""
                 if new.shape != old.shape:

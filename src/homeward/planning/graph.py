@@ -25,7 +25,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, is_default_zero
-from homeward.beliefs import BlockedMoves, LeastBlocked, corrections_of, least_blocked_of
+from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
 from homeward.models import Model, Moves
@@ -84,7 +84,7 @@ def may_reach(model: Model, usable: BoolArray, state: int) -> BoolArray:
 
 
 def graph_of(
-    belief: Any, model: Moves, correction: Correction | None, allowed: BoolArray = EVERYWHERE
+    belief: Belief, model: Moves, correction: Correction | None, allowed: BoolArray = EVERYWHERE
 ) -> Graph:
     """Return the mean graph of a belief, with the risk that each edge never works."""
     success = model.success
@@ -95,21 +95,14 @@ def graph_of(
     if correction is Correction.NAIVE:
         blocked = np.where(success > 0.0, 0.0, 1.0)
     else:
-        declared = belief.blocked_probability() if isinstance(belief, BlockedMoves) else None
-        if declared is not None and correction is not Correction.GENERAL:
-            blocked = declared
-        else:
-            kind = Correction.GENERAL if correction is Correction.GENERAL else None
-            sigma = corrections_of(belief, model, 0.5, kind).returning
+        blocked = belief.blocked_probability()
+        bounded, least = belief.least_blocked()
+        if correction is Correction.GENERAL:
+            known = np.array(blocked, np.float64)
+            known.reshape(-1)[bounded] = least
             with np.errstate(divide="ignore", invalid="ignore"):
-                blocked = np.where(model.success > 0.0, -sigma / model.success, 1.0)
-            if kind is None:
-                blocked = np.minimum(blocked, 1.0 - model.success)
-            blocked = np.clip(blocked, 0.0, 1.0)
-        if blocked is declared and isinstance(belief, LeastBlocked):
-            bounded, least = belief.least_blocked()
-        else:
-            known = least_blocked_of(belief, model)
+                by_correction = -belief.correction() / model.success
+            blocked = np.where(model.success > 0.0, np.clip(by_correction, 0.0, 1.0), 1.0)
             bounded = np.flatnonzero(known != blocked)
             least = known.ravel()[bounded]
     edges = frozen(success), frozen(blocked), frozen(bounded), frozen(least), frozen(allowed)

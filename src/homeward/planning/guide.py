@@ -16,7 +16,6 @@ import numpy as np
 from homeward.arrays import BoolArray, frozen, is_default_zero, number
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.joint import evaluator_of
 from homeward.beliefs.observations import Labels
 from homeward.bonuses import InformationGain, LookingBonus, Looks, Uncover, checked_bonus, once
 from homeward.errors import InvalidProblemError
@@ -366,7 +365,7 @@ class Guide:
         if on_graph:
             evaluator = Evaluator.UNION
             if self.planner.correction in (None, Correction.MOVES):
-                evaluator = Evaluator(evaluator_of(belief) or evaluator)
+                evaluator = Evaluator(belief.evaluator)
         elif isinstance(belief, FiniteBelief) and self.planner.correction is not Correction.NAIVE:
             evaluator = Evaluator.EXACT
         elif self.planner.sampled is not None:

@@ -12,7 +12,7 @@ give from the current state. Other ways home are found on the graph in which edg
 an edge of the held way has become doubtful (bad news), another way replaces it if that costs
 nothing or the budget allows it.
 
-If the belief knows how likely edges work *together* (`beliefs.joint`), Y itself is known. Then a
+If the belief knows how likely edges work *together* (`Belief.all_work`), Y itself is known. Then a
 step from E to E' costs Pr(E works) − Pr(E' works), given the observations, since Pr(E' works) is
 the expectation of Y after the step. Doubtful edges that are not on the held way are dropped first,
 at no cost.
@@ -31,12 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray, frozen
-from homeward.beliefs.joint import MoveSets, lost_by_adding, work_together
+from homeward.beliefs.base import Belief, MoveSets
 from homeward.planning.graph import (
     MIN_SUCCESS,
     NO_REACH,
@@ -182,7 +182,12 @@ class Ledger:
         return True
 
     def moved(
-        self, survey: Survey, state: int, there: int, used: Sequence[float], belief: Any = None
+        self,
+        survey: Survey,
+        state: int,
+        there: int,
+        used: Sequence[float],
+        belief: Belief | None = None,
     ) -> Account:
         """Return the account of an explorer that was moved from `state` to `there`.
 
@@ -205,7 +210,7 @@ class Ledger:
         """The probability that a run may spend."""
         return 1.0 - self.delta + BUDGET_TOLERANCE
 
-    def open(self, graph: Graph, state: int, belief: Any = None) -> Account:
+    def open(self, graph: Graph, state: int, belief: Belief | None = None) -> Account:
         """Return the first account of a run that starts in `state`; it pays for a way home."""
         used = (0.0,) * (0 if self.limits is None else self.limits.count)
         nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
@@ -221,7 +226,7 @@ class Ledger:
         graph: Graph,
         account: Account,
         state: int,
-        belief: Any = None,
+        belief: Belief | None = None,
         *,
         whole: bool = False,
         share: float = np.inf,
@@ -288,7 +293,7 @@ class Ledger:
         survey: Survey,
         state: int,
         action: int,
-        belief: Any = None,
+        belief: Belief | None = None,
         *,
         there: int | None = None,
     ) -> Account:
@@ -308,7 +313,7 @@ class Ledger:
             more, cost = self._sharper(survey, there, ways.choice, belief, more, cost)
         return account.after(*more, min(1.0, account.spent + cost))
 
-    def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
+    def value(self, survey: Survey, state: int, belief: Belief | None) -> FloatArray:
         """Return lower bounds [S] on coming home; the bound in `state` is the sharpest known."""
         nothing, ways = np.full_like(survey.free, -1), survey.ways_from(state)
         given = frozen(nothing), nothing, ways.choice, self.homes, state
@@ -336,44 +341,55 @@ class Ledger:
         return found
 
     def bounds(
-        self, belief: Any, graph: Graph, *ways: Edges
+        self, belief: Belief | None, graph: Graph, *ways: Edges
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return lower and upper bounds on Pr(all edges of a way work), one for each way.
 
         They are 0 and 1 if the belief does not know how likely edges work together.
         """
-        together = work_together(belief, _sets(graph, ways)) if self._is_sure(belief) else None
-        if together is None:
+        if belief is None or not self._is_sharp(belief):
             return (0.0,) * len(ways), (1.0,) * len(ways)
+        together = belief.work_together(_sets(graph, ways))
         return tuple(together.low.tolist()), tuple(together.high.tolist())
 
-    def _is_sure(self, belief: Any) -> bool:
-        """Return whether an edge that works at all always works within the limits."""
-        return not self.is_limited or getattr(belief, "moves_work_or_never", False)
+    def _is_sharp(self, belief: Belief | None) -> bool:
+        """Return whether the belief knows how likely edges work together, within the limits too."""
+        if belief is None or belief.evaluator == "union":
+            return False
+        return not self.is_limited or belief.moves_work_or_never
 
     def _sharper(
-        self, survey: Survey, state: int, choice: IntArray, belief: Any, more: Edges, cost: float
+        self,
+        survey: Survey,
+        state: int,
+        choice: IntArray,
+        belief: Belief | None,
+        more: Edges,
+        cost: float,
     ) -> tuple[Edges, float]:
         """Return the changed edges and the cost of adding the way home by `choice` [S].
 
         `more` and `cost` are those edges and their sum of risks. They are returned unless the joint
         probability of the edges gives a smaller cost. Then edges that are not free are dropped.
         """
-        if not self._is_sure(belief) or (belief is None and cost <= 1.0):
+        knows = belief if self._is_sharp(belief) else None
+        if knows is None and (self.is_limited or cost <= 1.0):
             return more, cost
         free, relied = survey.free, survey.relied
         edges, _ = with_way(survey.graph, frozen(free), free, choice, self.homes, state)
         kept = relied[free[relied] >= 0]
         rest = np.setdiff1d(kept, edges, assume_unique=True)
         other = np.append(rest, edges), np.append(free[rest], choice[edges])
-        exact = lost_by_adding(belief, _sets(survey.graph, ((kept, free[kept]), other)))
+        exact = 1.0
+        if knows is not None:
+            exact = knows.lost_by_adding(_sets(survey.graph, ((kept, free[kept]), other)))
         if exact >= cost:
             return more, cost
         dropped = np.setdiff1d(relied[free[relied] < 0], edges, assume_unique=True)
         return _changed(edges, choice, dropped), exact
 
     def _after_bad_news(
-        self, survey: Survey, state: int, held: float, worst: float, belief: Any
+        self, survey: Survey, state: int, held: float, worst: float, belief: Belief | None
     ) -> tuple[Account, bool]:
         """Return the account with another way home if it is better, and whether no way is left.
 

@@ -16,12 +16,12 @@ reward in s_k (``docs/theory.md``, section 14).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs.joint import MoveSets, work_together
+from homeward.beliefs.base import Belief, MoveSets
 from homeward.compiling import njit
 from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
@@ -35,18 +35,16 @@ MAX_MOVES = 2**22  # largest number of moves in all sets; later terms are left o
 
 
 def path_values(
-    belief: Any, followed: Followed, requirement: Requirement, policies: Iterable[IntArray]
+    belief: Belief, followed: Followed, requirement: Requirement, policies: Iterable[IntArray]
 ) -> tuple[FloatArray, str] | None:
     """Return a lower bound [J] on a criterion's total under each policy [S], and the evaluator.
 
-    Returns None if the recall is fixed, if moves can fail at random, or if the belief does not know
-    how likely moves work together.
+    Returns None if the recall is fixed, or if moves can fail at random.
     """
     model, r = belief.mean(), requirement
-    works_or_never = getattr(belief, "moves_work_or_never", False)
-    if followed.steps is not None or not isinstance(model, Moves) or not works_or_never:
+    if followed.steps is not None or not isinstance(model, Moves) or not belief.moves_work_or_never:
         return None
-    each, evaluator = np.arange(model.states), None
+    each = np.arange(model.states)
     at_home = np.zeros(model.states, dtype=bool)
     at_home[r.home] = True
     layers = r.returns.policy[None] if r.returns.layers is None else r.returns.layers
@@ -72,10 +70,7 @@ def path_values(
             followed.state,
             γ,
         )
-        together = work_together(belief, MoveSets(first, states, actions))
-        if together is None:
-            return None
-        evaluator = together.evaluator
+        together = belief.work_together(MoveSets(first, states, actions))
         low = np.where(places >= 0, together.low, 0.0)
         high = np.where(places >= 0, together.high, 0.0)
         out, on, powers = low[: 2 * pairs : 2], high[1 : 2 * pairs : 2], γ ** np.arange(pairs)
@@ -83,8 +78,7 @@ def path_values(
         total = worth[places[: 2 * pairs : 2]] @ np.maximum(least, exact)
         total += worth[places[2 * pairs :]] @ (weights * low[2 * pairs :])
         bounds.append(float(total) - ROUNDING * (len(low) + model.states))
-    assert evaluator is not None
-    return np.array(bounds), evaluator
+    return np.array(bounds), belief.evaluator
 
 
 @njit(cache=True)

@@ -24,7 +24,7 @@ from homeward.arrays import (
     numbers,
     place,
 )
-from homeward.beliefs import Belief, RewardLimits, corrections_of
+from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves
@@ -228,9 +228,8 @@ class Planner:
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # Outbound policies depend on the step, so the moves correction is not valid for them.
             corrections = replace(corrections, exploring=belief.correction())
-        limits = belief.reward_limits if isinstance(belief, RewardLimits) else None
-        given = corrections, self.discount, state, start, belief.correction, limits, self._steps
-        return Situation(model, *given)
+        given = corrections, self.discount, state, start
+        return Situation(model, *given, belief.correction, belief.reward_limits, self._steps)
 
     def _require(
         self, belief: Belief, model: Model, state: int, start: int, rewards: FloatArray

@@ -15,7 +15,6 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief
-from homeward.beliefs.joint import evaluator_of
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
 from homeward.planning.world_values import Followed, world_values
@@ -45,8 +44,7 @@ def proven(
     `bounds` are the corrected bounds of the mixtures, which are the least that is returned.
     """
     r = requirement
-    sharper = isinstance(belief, FiniteBelief) or evaluator_of(belief) is not None
-    if not (sharper and isinstance(criterion, KNOWN)):
+    if belief.evaluator == "union" or not isinstance(criterion, KNOWN):
         return [*bounds], Evaluator.CORRECTION
     policies: list[IntArray] = []  # distinct ones
     which = []

@@ -11,7 +11,6 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.joint import evaluator_of
 from homeward.models import Model, Moves
 from homeward.planning.after_action import after_moves
 from homeward.planning.general_returns import returns_of
@@ -69,7 +68,7 @@ class Moment:
             sparse = self.model.sparse()
             return returns_of(self.belief, sparse, ledger, None, self.state, None).after
         graph = graph_of(self.belief, self.model, None)
-        sharp = None if evaluator_of(self.belief) is None else self.belief
+        sharp = None if self.belief.evaluator == "union" else self.belief
         account = ledger.open(graph, self.state, sharp)
         survey = ledger.survey(graph, account, self.state, sharp, whole=True)
         return after_moves(ledger, survey, self.belief, self.state, None, sharp)

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import expect
 
 from homeward.beliefs import corrections_of
+from homeward.beliefs.base import MoveSets
 from homeward.beliefs.categorical_heights import UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.joint import MoveSets, work_together
 from homeward.bonuses import Uncover
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
@@ -65,7 +65,7 @@ def chance(belief: HeightBelief, *paths: list[int]) -> float:
     actions = np.array([int(np.flatnonzero(dest[a] == b)[-1]) for a, b in moves])
     if not moves:
         return 1.0
-    found = work_together(belief, MoveSets(np.array([0, len(moves)]), states, actions))
+    found = belief.work_together(MoveSets(np.array([0, len(moves)]), states, actions))
     assert found is not None
     assert found.high[0] - found.low[0] < 1e-9
     return float(found.low[0])

@@ -1,0 +1,233 @@
+"""`Belief`, the base class of all beliefs, and `MoveSets`, the sets of moves that bounds are of.
+
+A belief has three methods of its own: `mean`, `update` and `sample`. Everything else that a belief
+may know has a default that is valid for every belief, since it follows from the mean model alone. A
+subclass overrides what it knows better, and all bounds that use it become sharper. With p = E[P]:
+
+- the correction is −Σ_t p(1 − p), since E|P − p| ≤ 2p(1 − p) for P in [0, 1];
+- a move never works with probability at most 1 − p, since E[P] ≤ Pr(P > 0);
+- several moves all work with probability at least 1 minus the sum of these (the union bound).
+
+``docs/theory.md`` has the proofs. Read `finite` next, the belief that knows everything exactly.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from homeward.arrays import BoolArray, FloatArray, IntArray, are_among
+from homeward.beliefs.corrections import (
+    Correction,
+    Corrections,
+    changes_state,
+    moves_corrections,
+)
+from homeward.errors import InvalidBeliefError
+from homeward.models import Model, Moves
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+class MoveSets(NamedTuple):
+    """N sets of moves. Set i has the moves e with ``first[i] <= e < first[i + 1]``."""
+
+    first: IntArray  # [N + 1] index of the first move of each set, and the number of moves
+    state: IntArray  # [n] state in which each move starts
+    action: IntArray  # [n] action of each move
+
+
+class Together(NamedTuple):
+    """Bounds on the probability that all moves of each set work."""
+
+    low: FloatArray  # [N] lower bounds
+    high: FloatArray  # [N] upper bounds
+    evaluator: str  # a code of `words.EVALUATORS`
+
+
+class Uncounted:
+    """An attribute of beliefs that count nothing: reading it raises `InvalidBeliefError`."""
+
+    def __get__(self, belief: object, owner: type) -> Any:
+        if belief is None:
+            return self
+        name = owner.__name__
+        raise InvalidBeliefError(
+            f"{name} does not count observations: a count-based bonus needs {name}.visited and "
+            f"{name}.counts"
+        )
+
+
+class Belief(ABC):
+    """A distribution over MDPs with the same states and actions.
+
+    It is a value: `update` returns a new belief. A move *works* in a world if its success
+    probability there is above 0.
+    """
+
+    evaluator: ClassVar[str] = "union"
+    """How `work_together` knows its bounds: a code of `words.EVALUATORS`.
+
+    It is ``"path"`` in a class that overrides `all_work` or `work_together` and does not set it.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        if "evaluator" not in own and ("all_work" in own or "work_together" in own):
+            cls.evaluator = "path"
+
+    @abstractmethod
+    def mean(self) -> Model:
+        """Return the mean model: p = E[P] and r = E[R]."""
+
+    @abstractmethod
+    def update(self, observation: Any) -> Self:
+        """Return the belief after an observation.
+
+        Raise `InvalidBeliefError` for an observation of an unknown type, and
+        `ImpossibleObservationError` for one that no world allows.
+        """
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Model:
+        """Return one model drawn from the belief."""
+
+    # Corrections
+
+    def correction(self) -> FloatArray:
+        """Return the general correction σ [S, A] (the paper's Theorem 2), or a lower bound on it.
+
+        It is σ[s, a] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])].
+        """
+        model = self.mean()
+        if isinstance(model, Moves):
+            spread = model.success * (model.success - 1.0)
+            return np.where(changes_state(model.dest), 2.0 * spread, 0.0)
+        rows = model.transitions.copy()
+        rows.data = rows.data * (rows.data - 1.0)
+        return np.asarray(rows.sum(axis=1), np.float64).reshape(model.states, model.actions)
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        """Return the moves corrections (returning, exploring), each [S, A], for discount γ."""
+        model = self._moves()
+        low, high = self.success_bounds()
+        if self.moves_work_or_never:
+            return moves_corrections(model.dest, low, high, discount)
+        return -model.success * self.blocked_probability(), self.correction()
+
+    # Moves
+
+    @property
+    def moves_work_or_never(self) -> bool:
+        """Whether in each world every move to another state always or never works."""
+        return False
+
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return bounds (low, high), each [S, A], on E[P]; the success of `mean` is `low`.
+
+        They may differ only if moves always or never work.
+        """
+        success = self._moves().success
+        return success, success
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) [S, A] or an upper bound on it, where P is the success of a move.
+
+        It is 0 for a move whose destination is its own state.
+        """
+        return np.where(changes_state(self._moves().dest), 1.0 - self.success_bounds()[0], 0.0)
+
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return moves [m] whose `blocked_probability` is not exact, and lower bounds on Pr(P = 0).
+
+        Moves are numbers state·A + action, ascending.
+        """
+        model, likely = self._moves(), self.success_bounds()[1]
+        never = 1.0 - likely if self.moves_work_or_never else np.where(likely <= 0.0, 1.0, 0.0)
+        least = np.where(changes_state(model.dest), never, 0.0).ravel()
+        moves = np.flatnonzero(least != self.blocked_probability().ravel())
+        return moves, least[moves]
+
+    def all_work(self, state: IntArray, action: IntArray) -> tuple[float, float]:
+        """Return bounds (low, high) on the probability that all moves [n] work.
+
+        Override this method to make bounds on ways home and on plans sharper.
+        """
+        blocked = self.blocked_probability()
+        risk = blocked[state, action]
+        most, moves = risk.copy(), state * blocked.shape[1] + action
+        bounded, least = self.least_blocked()
+        apart = are_among(bounded, moves)
+        most[apart] = least[np.searchsorted(bounded, moves[apart])]
+        low = 1.0 - float(risk.sum()) * (1.0 + len(risk) * EPSILON)
+        return max(0.0, low), 1.0 - float(most.max(initial=0.0))
+
+    def work_together(self, sets: MoveSets) -> Together:
+        """Return bounds on the probability that all moves of each set work."""
+        low, high = np.empty((2, len(sets.first) - 1))
+        for i in range(len(low)):
+            at = slice(sets.first[i], sets.first[i + 1])
+            low[i], high[i] = self.all_work(sets.state[at], sets.action[at])
+        return Together(low, high, self.evaluator)
+
+    def lost_by_adding(self, sets: MoveSets) -> float:
+        """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work)."""
+        bounds = self.work_together(sets)
+        return max(0.0, float(bounds.high[0] - bounds.low[1]))
+
+    # Rewards, observations and counts
+
+    def reward_limits(self) -> tuple[float, float] | None:
+        """Return the least and the greatest finite reward of any world; None if unknown."""
+        return None
+
+    visited: Any = Uncounted()
+    """Mask [S] of the states that were visited; for count-based bonuses."""
+
+    counts: Any = Uncounted()
+    """Number of observations [S, A] of each state-action; for count-based bonuses."""
+
+    def teaches(self, state: int, action: int) -> bool:
+        """Return whether the belief learns from transitions of a state-action."""
+        return True
+
+    def possible_walls(self) -> BoolArray:
+        """Return the mask [S] of states that are walls in some worlds and not in others.
+
+        In the mean model, the actions of such a state are those of a state that is not a wall.
+        """
+        return np.zeros(self.mean().states, np.bool_)
+
+    def _moves(self) -> Moves:
+        """Return the mean model; raise unless it is a move-or-stay model."""
+        model = self.mean()
+        if not isinstance(model, Moves):
+            raise InvalidBeliefError(
+                "the moves correction needs a belief over move-or-stay models; "
+                f"{type(self).__name__} has a {type(model).__name__} as its mean"
+            )
+        return model
+
+
+def corrections_of(
+    belief: Belief, model: Model, discount: float, kind: Correction | None = None
+) -> Corrections:
+    """Return the corrections of a belief with mean `model` for discount γ.
+
+    The default `kind` is the tightest that applies.
+    """
+    if kind is None:
+        kind = Correction.MOVES if isinstance(model, Moves) else Correction.GENERAL
+    if kind is Correction.NAIVE:
+        nothing = np.zeros((model.states, model.actions))
+        return Corrections(kind, nothing, nothing)
+    if kind is Correction.GENERAL:
+        general = belief.correction()
+        return Corrections(kind, general, general)
+    returning, exploring = belief.move_corrections(discount)
+    low, high = belief.success_bounds()
+    likely = None if low is high else high
+    return Corrections(kind, returning, exploring, belief.moves_work_or_never, likely)
