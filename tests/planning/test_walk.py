@@ -149,7 +149,7 @@ def test_a_step_on_a_grid_passes_through_these_functions(monkeypatch: pytest.Mon
     walk = named("HeightBelief", "Uncover")
     best = walk.index("RateSearch.best")
     walk[best - 1], walk[best] = walk[best], walk[best - 1]  # no path is being pursued
-    walk.insert(walk.index("HeightBelief.blocked_probability") + 1, "least_blocked_of")
+    walk.insert(walk.index("HeightBelief.blocked_probability") + 1, "HeightBelief.least_blocked")
     assert functions == ["HeightBelief.update", *walk]
     assert len(functions) + len(kernels) <= 25
     assert kernels == KERNELS | {"start_keys", "best_tour"}

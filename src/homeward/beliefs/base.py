@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, are_among
+from homeward.arrays import BoolArray, FloatArray, IntArray, are_among, frozen
 from homeward.beliefs.corrections import (
     Correction,
     Corrections,
@@ -29,6 +29,8 @@ from homeward.errors import InvalidBeliefError
 from homeward.models import Model, Moves
 
 EPSILON = float(np.finfo(np.float64).eps)
+NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
+NO_RISKS: FloatArray = frozen(np.empty(0))
 
 
 class MoveSets(NamedTuple):

@@ -36,7 +36,7 @@ from homeward.arrays import (
     set_fields,
     unless_given,
 )
-from homeward.beliefs.base import Belief, MoveSets, Together
+from homeward.beliefs.base import NO_MOVES, NO_RISKS, Belief, MoveSets, Together
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
 from homeward.beliefs.level_joint import level_sets
@@ -184,6 +184,10 @@ class HeightBelief(Belief):
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
         return np.where(changes_state(self._mean.dest), 1.0 - self._mean.success, 0.0)
+
+    def least_blocked(self) -> tuple[IntArray, FloatArray]:
+        """Return no moves: `blocked_probability` is exact."""
+        return NO_MOVES, NO_RISKS
 
     def work_together(self, sets: MoveSets) -> Together:
         """Return bounds on the probability that all moves of each set work.

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from homeward.arrays import FloatArray
-from homeward.beliefs import BoundedMoves, FiniteBelief, corrections_of
+from homeward.beliefs import Belief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.models import Moves, SparseMDP
 from homeward.planning.ledger import Edges, Ledger, Survey
@@ -50,10 +50,10 @@ def after_rows(model: SparseMDP, state: int, value: FloatArray, sigma: FloatArra
 def after_moves(
     ledger: Ledger,
     survey: Survey,
-    belief: Any,
+    belief: Belief,
     state: int,
     correction: Correction | None = None,
-    sharp: Any = None,
+    sharp: Belief | None = None,
 ) -> FloatArray:
     """Return the bounds [A] on a move-or-stay graph; 0 for actions that can't be chosen.
 
@@ -61,7 +61,8 @@ def after_moves(
     how likely moves work together, else None.
     """
     model, sigma = belief.mean(), None
-    if not getattr(belief, "moves_work_or_never", False):
+    assert isinstance(model, Moves)
+    if not belief.moves_work_or_never:
         kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
         sigma = corrections_of(belief, model, 0.5, kind).exploring[state]
     bounds = np.zeros(model.actions)
@@ -74,18 +75,18 @@ def after_moves(
 def _after_move(
     ledger: Ledger,
     survey: Survey,
-    belief: Any,
-    sharp: Any,
+    belief: Belief,
+    sharp: Belief | None,
     state: int,
     action: int,
     sigma: float | None,
 ) -> float:
     """Return the bound of one action; `sigma` is None if each move always or never works."""
     model, graph = belief.mean(), survey.graph
+    assert isinstance(model, Moves)
     there, low = int(model.dest[state, action]), float(model.success[state, action])
-    high, attempt = low, (np.array([state]), np.array([action]))
-    if isinstance(belief, BoundedMoves):  # then `low` is a lower bound on p
-        high = float(belief.success_bounds()[1][state, action])
+    high = float(belief.success_bounds()[1][state, action])
+    attempt: Edges = np.array([state]), np.array([action])
     use = [np.zeros(len(graph.reach.left))] * 2
     if ledger.limits is not None:
         each, count = (ledger.limits.use, ledger.limits.lost), ledger.limits.count
