@@ -188,9 +188,10 @@ class FiniteBelief(Belief):
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return all moves [S·A], numbered state·A + action, and Pr(P = 0) [S·A]."""
+        """Return the moves [m] whose `blocked_probability` a subclass made larger, and Pr(P = 0)."""
         least = FiniteBelief.blocked_probability(self).ravel()
-        return np.arange(least.size), least
+        moves = np.flatnonzero(least != self.blocked_probability().ravel())
+        return moves, least[moves]
 
     def work_together(self, sets: MoveSets) -> Together:
         """Return bounds on the probability that all moves of each set work, exact but for rounding.
