@@ -188,7 +188,7 @@ class FiniteBelief(Belief):
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
-        """Return the moves [m] whose `blocked_probability` a subclass made larger, and Pr(P = 0)."""
+        """Return the moves [m] whose risk a subclass has made larger, and their Pr(P = 0) [m]."""
         least = FiniteBelief.blocked_probability(self).ravel()
         moves = np.flatnonzero(least != self.blocked_probability().ravel())
         return moves, least[moves]
