@@ -206,6 +206,25 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
     return why, " ".join([*details, change])
 
 
+def levels_said(levels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return sentences on which levels gave the same moves, from the JSON values of `levels.Tried`.
+
+    Only levels that were tried are named.
+    """
+    named = [
+        ("without a safety level" if each["level"] is None else f"with δ = {each['level']:g}", each)
+        for each in levels
+    ]
+    same = [name for name, each in named if each["parts"] is None]
+    clauses = [f"{' or '.join(same)} it would have made the same moves"] if same else []
+    clauses += [
+        f"{name} its moves would differ from step {each['parts']} on"
+        for name, each in named
+        if each["parts"] is not None
+    ]
+    return [sentence(clause) for clause in clauses]
+
+
 def length(metres: float) -> str:
     """Return a length below 1 m in cm, and others in m, as text."""
     return f"{100.0 * metres:.6g} cm" if metres < 1.0 else f"{metres:.6g} m"

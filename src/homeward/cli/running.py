@@ -15,7 +15,7 @@ from homeward.cli.interrupts import CTRL_C, STOPPED
 from homeward.cli.progress_bar import show_steps
 from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.words import counted, why_ended
+from homeward.words import counted, levels_said, why_ended
 
 if TYPE_CHECKING:
     from homeward.cli.settings import Settings
@@ -138,6 +138,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         say(f"caution: {caution}")
     if facts.get("infeasible_steps"):
         say(f"steps in which no policy met all criteria: {facts['infeasible_steps']:,}")
+    if facts.get("levels"):
+        say(" ".join(levels_said(facts["levels"])))
     if facts.get("conflict"):
         say(f"at the end {describe_conflict(facts['conflict'])}")
     for path in outputs:

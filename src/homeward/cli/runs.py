@@ -13,7 +13,7 @@ from homeward.cli import running
 from homeward.cli.options import Json, RunsFolder, find_modules_here, output_option
 from homeward.cli.show import check_writable, say, say_json, show
 from homeward.errors import InvalidInputError
-from homeward.words import ENDS, counted, why_ended
+from homeward.words import ENDS, counted, levels_said, why_ended
 
 if TYPE_CHECKING:
     from homeward.kinds.promises import Promise
@@ -116,6 +116,32 @@ def resume(
     run = Run.open(directory)
     limit = running.new_limit(run, steps)
     running.finish(run, limit, other_versions=other_versions, as_json=as_json)
+
+
+@app.command()
+def levels(directory: Directory, as_json: Json = False) -> None:
+    """Try which safety levels would have given the moves of a finished run.
+
+    The run is repeated with other levels, and without one, until a move differs. Levels between are
+    halved, so not all are tried. After a short run this is done anyway, as far as time allows.
+
+    Example: homeward runs levels runs/first
+    """
+    from homeward.runs import Run, RunStatus
+    from homeward.runs.levels import tried_levels
+
+    find_modules_here()
+    run = Run.open(directory)
+    if run.is_mission or run.status is not RunStatus.FINISHED:
+        raise InvalidInputError(f"{directory}: only a finished run can be tried at other levels")
+    kind, config = run.load()
+    actions, end = [record.action for record in run.records()], run.manifest.end
+    tried = [each._asdict() for each in tried_levels(kind, config, actions, end, None)]
+    if as_json:
+        say_json({"directory": str(directory), "steps": len(actions), "levels": tried})
+        return
+    lines = levels_said(tried) or ["This run has no level that could be changed alone."]
+    say(f"{directory}: {' '.join(lines)}")
 
 
 @app.command()

@@ -65,6 +65,8 @@ CRITERION_KEYS = (
 )
 """Keys of additional criteria; without a value they have no effect."""
 
+LEVELLESS = ("unsafe", "uncover")  # names of the explorer that only lacks the safety level
+
 SAFE_KEYS = ("delta", "correction", "home", *(name for name in CRITERION_KEYS if name != "recall"))
 """Keys that only an explorer with a safety level accepts."""
 
@@ -194,6 +196,26 @@ class SafeConfig(AgentConfig):
     def of_the_run(self) -> bool:
         """Return whether levels hold for the whole run, not for each plan by itself."""
         return not self.explores_with().paper
+
+    def own_level(self) -> float | None:
+        """Return δ; None without a safety level."""
+        return None if self.has_no_criterion() else self.delta
+
+    def at_level(self, level: float | None) -> Self | None:
+        """Return the same run with another δ, or without a level for None; None if there is none.
+
+        Only explorers of the default bonus have levels, and a run without one has no criterion.
+        """
+        explorer = getattr(self, "explorer", "safe")
+        if self.agent is not None or explorer not in ("safe", "naive", *LEVELLESS):
+            return None
+        if level is None:
+            names = get_args(type(self).model_fields["explorer"].annotation)
+            if any(is_asked(getattr(self, key, None)) for key in CRITERION_KEYS):
+                return None
+            return self.model_copy(update={"explorer": next(n for n in LEVELLESS if n in names)})
+        kept = "safe" if explorer in LEVELLESS else explorer
+        return self.model_copy(update={"explorer": kept, "delta": level})
 
     def level(self, criterion: Literal["back_within", "keep_in"]) -> float:
         """Return the level of a criterion; δ if the criterion has no level of its own."""

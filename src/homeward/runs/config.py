@@ -111,6 +111,17 @@ class Config(Strict):
         """Return a user's values, after converting texts whose meaning depends on other values."""
         return values
 
+    def own_level(self) -> float | None:
+        """Return the safety level of the run; None without one."""
+        return None
+
+    def at_level(self, level: float | None) -> Self | None:
+        """Return the same run with another safety level, or without one for None.
+
+        Return None if there is no such run, as with an agent of one's own.
+        """
+        return None
+
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise `InvalidInputError` if a key that was set has no effect.
 

@@ -46,6 +46,7 @@ class Ended:
     records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # sentences on why the run ended
     held: Held | None = None  # accounts and proposal at the end; None for the paper's Algorithm 1
+    levels: tuple[Mapping[str, Any], ...] = ()  # levels that were tried, see `levels.Tried`
 
 
 class Location(NamedTuple):

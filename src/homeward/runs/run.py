@@ -38,6 +38,7 @@ from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config, checked
 from homeward.runs.field_archive import read_fields, write_fields
 from homeward.runs.kind import Ended, Kind, Setup, find_kind
+from homeward.runs.levels import tried_after
 from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
 from homeward.runs.manifest import (
@@ -370,7 +371,11 @@ class Run:
             done = manifest(RunStatus.FINISHED, end=explorer.end)
             if kind.products is not None:
                 results = explorer.belief, self.records, explorer.why(), explorer.held
-                kind.products(Ended(self.directory, config, done, setup, *results))
+                seconds = sum(session.seconds for session in done.sessions)
+                actions = [record.action for record in self.records()]
+                given = kind, config, actions, explorer.end, seconds, explorer.belief.mean().states
+                levels = tried_after(*given)
+                kind.products(Ended(self.directory, config, done, setup, *results, levels))
             done.model_copy(update={"updated": now()}).write(path)
         except (GeneratorExit, KeyboardInterrupt):
             manifest(RunStatus.INTERRUPTED).write(path)

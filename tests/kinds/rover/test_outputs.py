@@ -161,6 +161,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "why": why_ended(End.STEPS, 25),
         "conflict": None,
         "targets": [],
+        "levels": facts["levels"],
         "missing": None,
     }
     assert facts["min_bound"] >= 0.98 - 1e-8
@@ -227,7 +228,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
             "infeasible_steps",
             "cautions",
         ),
-        *("why", "conflict", "targets", "missing"),
+        *("why", "conflict", "targets", "levels", "missing"),
     )
     for said in (
         "# Exploration of crater.tif",

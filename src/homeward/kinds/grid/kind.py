@@ -151,6 +151,7 @@ def products(ended: Ended) -> None:
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, grid.start),
         "why": ended.why,
+        "levels": list(ended.levels),
     }
     replace_json(ended.directory / FACTS, facts)
 

@@ -91,6 +91,7 @@ def write_products(ended: Ended) -> None:
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
     facts["conflict"] = conflict_at_end(config, ended, path[0])
     facts["why"], facts["targets"] = ended.why, target_facts(ended, config, path)
+    facts["levels"] = list(ended.levels)
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
     about = {"explorer": config.explorer_name, "delta": level, "seed": config.seed, **about}
@@ -150,7 +151,7 @@ def facts_of(
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
 ) -> dict[str, Any]:
-    """Return the facts of a run so far, as JSON values; `write_products` adds the last three."""
+    """Return the facts of a run so far, as JSON values; `write_products` adds the last four."""
     path, crossings = path_of(records(), world.start), crossings_of(config)
     homes = homes_of(config, world.start, belief.shape[1])
     kept = account(config, records())
@@ -184,6 +185,7 @@ def facts_of(
         "why": None,
         "conflict": None,
         "targets": [],
+        "levels": [],
     }
 
 

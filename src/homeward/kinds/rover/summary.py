@@ -20,7 +20,7 @@ from homeward.planning.plan import floored
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees
-from homeward.words import length, sentence
+from homeward.words import length, levels_said, sentence
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
@@ -128,6 +128,7 @@ def summary_of(
         *(f"- {line}" for line in used_lines(config, facts)),
         *(f"- {line}" for line in describe(facts["targets"])),
         *_kept(facts),
+        *(f"- {line}" for line in levels_said(facts["levels"])),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
         f"{surely(float(floored(facts['return_bound'])))}.",
         "- In the true terrain there is "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -76,6 +76,16 @@ class ToyTextConfig(AgentConfig):
     limit: StepLimit = 300
 
     promise_keys: ClassVar = ("delta", "home", "confidence", "worlds", "lots")
+
+    def own_level(self) -> float | None:
+        """Return δ; None without a safety level."""
+        return self.delta if self.explores_with().safe else None
+
+    def at_level(self, level: float | None) -> Self | None:
+        """Return the same run with another δ, or without one; None for other agents."""
+        if self.agent is not None or self.confidence is not None:
+            return None
+        return self.model_copy(update={"delta": level})
 
     def sampled(self) -> Sampled | None:
         """Return the settings of sampled certificates; None if only proven bounds count."""

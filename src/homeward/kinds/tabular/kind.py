@@ -69,6 +69,7 @@ def summarise(ended: Ended) -> None:
         "end": ended.manifest.end,
         "why": ended.why,
         "tiles_visited": int(belief.visited.sum()),
+        "levels": list(ended.levels),
     }
     lots: list[tuple[int, float]] = []
     for record in ended.records():

@@ -162,8 +162,8 @@ export function ComparePage({ link }: { link: Link }) {
       <h1 class="hidden">Comparison of {link.runs.join(", ")}</h1>
       {details && <FirstVisit grid={isGrid(details)} />}
       {details && <LayerPicker details={details} show={show} />}
-      <Standings runs={runs} />
       <Partings scenes={scenes} cursor={cursor} />
+      <Standings runs={runs} />
       <div class={`pair of-${scenes.length}`}>
         {scenes.map((scene, i) => (
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>
