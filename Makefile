@@ -42,6 +42,7 @@ check: $(READY)  ## the laws behind the planner on random problems, each on a sm
 	$(BIN)/python -m lab check ground --grounds 1 --steps 40
 	$(BIN)/python -m lab check interrupt --tries 6
 	$(BIN)/python -m lab check locality --runs 10 --limit 30
+	$(BIN)/python -m lab check refuted --runs 40 --limit 40
 	$(BIN)/python -m lab check progress --runs 40 --steps 300 --study $$(mktemp -d)/progress.sqlite
 
 bench: $(READY)  ## times and ratios against peers, each on a small sample

@@ -71,6 +71,39 @@ def locality(
 
 
 @app.command()
+def refuted(
+    runs: Annotated[int, typer.Option(help="Random runs, of every kind of world.", min=1)] = 400,
+    limit: Annotated[int, typer.Option(help="Steps of each run.", min=1)] = 100,
+    as_json: Json = False,
+) -> None:
+    """Let a move fail that the belief holds certain: from then on a run must claim nothing.
+
+    In worlds drawn from the belief, no run may say that its belief is contradicted.
+    """
+    from homeward.studies.table import grouped
+    from lab.check.refuted import cases_of, examine
+
+    found = [examine(*case) for case in track(cases_of(runs, limit), "runs", quiet=as_json)]
+    rows = [
+        {
+            "ground": ground,
+            "runs": len(group),
+            "lied to": sum(run["lied"] for run in group),
+            "wrong": sum(run["wrong"] is not None for run in group),
+        }
+        for (ground,), group in grouped(found, ("ground",)).items()
+    ]
+    wrong = [run["wrong"] for run in found if run["wrong"] is not None]
+    lied = sum(row["lied to"] for row in rows)
+    conclude(
+        {"rows": rows, "wrong": wrong[:5], "holds": not wrong and lied > 0},
+        {"rows": "Runs, and the same in a world that lies"},
+        f"{len(wrong)} of {len(found)} runs are wrong; {lied} were lied to",
+        as_json,
+    )
+
+
+@app.command()
 def agreement(
     problems: Problems = 300,
     together: Together = 1000,

@@ -24,6 +24,7 @@ ENDS = {
     "home": "no further look is worth its steps within the limits, and the explorer is home",
     "out_of_range": "no way home fits into what is left of the limits of the run",
     "steps": "the step limit was reached",
+    "refuted": "what happened contradicts the belief, so nothing is promised any more",
     "stuck": "the explorer can't leave its cell",
 }
 """Why an exploration ended, by the value of `End`."""
@@ -42,6 +43,7 @@ CHANGES = {
     "home": "With higher limits the explorer may go further.",
     "out_of_range": "Higher limits, or a higher safety level δ, make this less likely.",
     "steps": "With a higher limit the explorer goes on.",
+    "refuted": "A belief with larger errors allows for what happened.",
     "stuck": "A safety level δ, or a higher one, makes this less likely.",
 }
 """What to change so that an exploration goes further, by the value of `End`."""
@@ -256,12 +258,32 @@ def report_taken(answer: Mapping[str, Any]) -> str:
         "step": outcome[answer["worked"]],
     }[status]
     kept = "" if status != "moved" else f"; what is left of the promise is {answer['kept']:.6g}"
+    if answer["end"] == "refuted":
+        kept = f"; {ENDS['refuted']}"
     return f"{step}: {event}; the vehicle is at {where}{kept}."
+
+
+def way_home(way: Mapping[str, Any], homes: str) -> str:
+    """Return the sentence on a way home to `homes` of a mission, from the JSON of its answers."""
+    moves = " ".join(step["move"] for step in way["moves"])
+    if way["is_home"]:
+        return f"The vehicle is at home, {homes}."
+    if way["probability"] > 0.0:
+        sure = f"probability at least {math.floor(way['probability'] * 1e6) / 1e6:g}"
+        return f"Way home to {homes}, {sure}{': ' * bool(moves)}{moves}"
+    if moves or "policy" in way:
+        return f"Way home to {homes}, not proven{': ' * bool(moves)}{moves}"
+    return f"No way home to {homes} is known."
 
 
 def promise_left(promise: Mapping[str, Any]) -> str:
     """Return the sentence on what a mission still promises, from the JSON of its answers."""
     budgets = promise["budgets"]
+    if promise["end"] == "refuted":
+        return (
+            "Promise: lost, since what happened contradicts the belief. Nothing is proven of a way "
+            "home; the one that is offered follows what was driven as far as it can."
+        )
     if not budgets:
         return "Promise: none, since the mission keeps no safety level."
     promises = []
@@ -269,6 +291,11 @@ def promise_left(promise: Mapping[str, Any]) -> str:
         kept, level = budget["kept"], budget["level"]
         if kept <= 0.0:
             promises.append("nothing is proven any more: follow the safest way home that is known")
+        elif budget["lost"]:
+            promises.append(
+                f"nothing is proven of the way home after these reports, which the level {level:g} "
+                f"allows in {1.0 - level:.3g} of the cases"
+            )
         elif kept < level - 1e-9:
             promises.append(
                 f"the level {level:g} is not kept since the vehicle was moved; what is left is "

@@ -56,7 +56,7 @@ NOTHING: Any = [[], []]
 
 
 def step(number: int, state: int, there: int, held: Any, known: FiniteBelief) -> Audited:
-    record = SimpleNamespace(step=number, state=state, next_state=there, holding=held)
+    record = SimpleNamespace(step=number, state=state, action=-1, next_state=there, holding=held)
     return record, known
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
-from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
+from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
@@ -385,11 +385,13 @@ def test_the_same_world_is_explored_the_same_way_twice() -> None:
     assert [str(s.plan) for s in one] == [str(s.plan) for s in two]
 
 
-def test_a_world_that_does_what_the_belief_rules_out_is_not_papered_over() -> None:
+def test_a_world_that_does_what_the_belief_rules_out_refutes_it() -> None:
     belief = FiniteBelief([corridor(3)])
     jumpy = Moves(np.array([[2, 2], [2, 2], [2, 2]]), np.ones((3, 2)))
-    with pytest.raises(ImpossibleObservationError):
-        list(explorer(Walk(jumpy), belief).explore(100))
+    scout = explorer(Walk(jumpy), belief)
+    assert len(list(scout.explore(100))) == 1
+    assert scout.end is End.REFUTED
+    assert scout.why().startswith("What happened contradicts the belief")
 
 
 def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:

@@ -38,6 +38,7 @@ class MeadowConfig(Config):
     moody: bool = True  # each of the paper's plans depends on every one before it
     pause: float = 0.0  # seconds that a plan takes longer
     raises: int | None = None  # the world raises in this step
+    jumps: int | None = None  # the explorer is carried off in this step, which no world allows
     strict: bool = False
     steep: bool = False  # there may be no way up
 
@@ -75,6 +76,8 @@ class Meadow:
         before = self.state
         if self.rng.random() < self.model.success[before, action]:
             self.state = int(self.model.dest[before, action])
+        if self.acts == self.config.jumps:
+            self.state = (before + self.model.states // 2) % self.model.states
         return Transition(before, action, self.state)
 
 

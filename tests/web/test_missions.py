@@ -49,6 +49,27 @@ def test_a_mission_goes_on_by_reports(place: Site) -> None:
     assert place.get(f"{here}/recall?format=pdf").status_code == 400
 
 
+def test_a_mission_whose_promise_is_lost_says_so_in_every_answer(place: Site) -> None:
+    config = {"map": "111\n1c1\n111", "delta": 0.9}
+    place.post("/api/v1/missions", {"kind": "grid", "name": "lost", "config": config})
+    here, heights = "/api/v1/missions/lost", [[r, c, 3] for r in range(3) for c in range(3)]
+    assert place.post(f"{here}/observations", {"heights": heights}).status_code == 201
+    slip = place.post(f"{here}/observations", {"position": [1, 1], "tried": "W"}).json()
+    assert (slip["end"], slip["kept"]) == ("refuted", 0.0)
+    for answer in ("next", "recall", "status"):
+        promise = place.get(f"{here}/{answer}").json()["promise"]
+        assert (promise["end"], promise["holds"], promise["kept"]) == ("refuted", False, 0.0)
+    again = place.post(f"{here}/observations", {"position": [1, 0], "tried": "W"})
+    assert (again.status_code, again.json()["worked"]) == (201, True)
+    why = place.get("/api/v1/runs/lost/steps/2/why").json()
+    assert (why["end"], why["way_home"]) == ("refuted", 0.0)
+    assert [each["bound"] for each in why["criteria"]] == [0.0]
+    for route in ("certificate", "glance", "timeline", "steps/2/fields?layers=v"):
+        assert place.get(f"/api/v1/runs/lost/{route}").status_code == 200
+    certificate = place.get("/api/v1/runs/lost/certificate").json()
+    assert (certificate["refuted"], certificate["details"]["run"]["end"]) == (True, "refuted")
+
+
 def test_a_mission_is_shown_like_a_run(place: Site) -> None:
     player = GridPlayer()
     place.post("/api/v1/missions", {"kind": "grid", "name": "seen", "config": player.mission})

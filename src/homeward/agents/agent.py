@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.observations import Transition
 from homeward.certificates.claims import ActionEvidence
 from homeward.errors import InvalidInputError
 from homeward.planning.explorer import End, Loop, Step
@@ -106,11 +107,13 @@ class AgentLoop(Loop):
         if isinstance(action, End):
             self.end = action
             return None
+        memory = None
         if self._remembering is not None:
-            self.held = Held(remaining=0.0, memory=self._checked_memory(self._remembering.memory()))
+            memory = self._checked_memory(self._remembering.memory())
         self.plan = unplanned(self.planner, model, state, action)
         observation = self.world.act(action)
-        self.belief = self.belief.update(observation)
+        self.learn(observation, Transition(state, action, self.here))
+        self.held = Held(remaining=0.0, memory=memory, refuted=self.refuted)
         self.steps += 1
         return Step(self.steps, self.plan, observation, self.here, self.held, seconds)
 

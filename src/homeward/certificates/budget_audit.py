@@ -21,6 +21,9 @@ may use. Then only the first attempt of each edge counts. After each step, the p
 no more steps than are allowed, and no more of each amount than earlier attempts have left. After a
 failed attempt of the first edge of the path home, the amounts are not checked until the next step.
 
+A move's outcome that the belief held impossible ends all claims (`beliefs.refutation`), so a record
+that goes on to claim something is refuted.
+
 The audit uses only the records of the planner and the probabilities b of the beliefs: an upper
 bound on b in sums, and a lower bound on b in the maximum.
 """
@@ -142,6 +145,8 @@ class _Account:
             self.unread = True
             self._object(step, f"the record can't be read ({type(cause).__name__}: {cause})")
             return
+        if step.action >= 0 and self._is_ruled_out(step, edges):
+            self._object(step, "the belief rules out the move's outcome, but claims go on")
         before = self._path(self.way, step.state, edges)
         after = self._path(way, step.next_state, edges)
         # The risk that the step has to spend: an upper bound on the decrease of Y.
@@ -242,6 +247,16 @@ class _Account:
             passed.append((state, action))
             state = int(edges.dest[state, action])
         return passed
+
+    def _is_ruled_out(self, step: Any, edges: EdgeRisks) -> bool:
+        """Return whether the belief held the opposite outcome of a move certain."""
+        tried = step.state, step.action
+        there = edges.dest[tried]
+        if there == step.state:
+            return bool(step.next_state != there)
+        if step.next_state == step.state:
+            return edges.at_once and float(edges.most[tried]) <= BUDGET_TOLERANCE
+        return bool(step.next_state != there or 1.0 - edges.least[tried] <= BUDGET_TOLERANCE)
 
     def _object(self, step: Any, reason: str) -> None:
         """Add a reason against the claim."""

@@ -192,6 +192,7 @@ class RunVerdict(CheckedClaim):
     kept: float  # probability claimed in the record of the last step
     recomputed: float | None  # probability after planning every step again; None if that failed
     reasons: tuple[str, ...] = ()
+    end: str | None = None  # `End.REFUTED` if what happened contradicts the belief
 
     @property
     def upheld_text(self) -> str:

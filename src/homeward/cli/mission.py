@@ -16,7 +16,7 @@ from homeward.cli.options import Json, find_modules_here, output_option
 from homeward.cli.run import KindGroup
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.words import counted, promise_left, report_taken
+from homeward.words import counted, promise_left, report_taken, way_home
 
 if TYPE_CHECKING:
     from homeward.cli.settings import Settings
@@ -324,15 +324,7 @@ def _lines() -> Iterator[Any]:
 def _say_ways(answer: dict[str, Any]) -> None:
     """Print the ways home of an answer, and what the mission still promises."""
     for way in answer["ways_home"]:
-        homes = " or ".join(_place(home) for home in way["homes"])
-        sure = f"probability at least {way['probability']:.6g}"
-        moves = " ".join(step["move"] for step in way["moves"])
-        if way["is_home"]:
-            say(f"The vehicle is at home, {homes}.")
-        elif moves:
-            say(f"Way home to {homes}, {sure}: {moves}")
-        else:
-            say(f"Way home to {homes}: {sure}")
+        say(way_home(way, " or ".join(_place(home) for home in way["homes"])))
     say(promise_left(answer["promise"]))
 
 

@@ -58,8 +58,7 @@ class Answers:
             "to": to,
             "line": line,
             **{key: why.get(key) for key in shared},
-            "ways_home": [self._way(way) for way in self._ways()],
-            "promise": self._promise(),
+            **self._told(self._ways()),
         }
 
     def recall(self) -> dict[str, Any]:
@@ -69,8 +68,7 @@ class Answers:
         return {
             "step": len(self.replay.log),
             "position": describe_place(self.vehicle, self.state),
-            "ways_home": [self._way(way) for way in ways],
-            "promise": self._promise(),
+            **self._told(ways),
             **self.vehicle.on_map(ways),
         }
 
@@ -89,7 +87,7 @@ class Answers:
         if world.first is None:
             return {**status, "position": status["start"], "promise": None}
         place = describe_place(self.vehicle, self.state)
-        return {**status, "position": place, "promise": self._promise()}
+        return {**status, "position": place, "promise": self._promise(self._ways())}
 
     @property
     def state(self) -> int:
@@ -114,6 +112,10 @@ class Answers:
         belief, held = self.replay.history.at(step), decisions.kept.at(step)
         return held_ways(decisions.guide(), belief, self.state, held)
 
+    def _told(self, ways: list[HeldWay]) -> dict[str, Any]:
+        """Return the ways home, and what is still promised of them, as JSON values."""
+        return {"ways_home": [self._way(way) for way in ways], "promise": self._promise(ways)}
+
     def _way(self, way: HeldWay) -> dict[str, Any]:
         """Return a way home as JSON values."""
         model = self.vehicle.setup.belief.mean()
@@ -135,8 +137,12 @@ class Answers:
             }
         return value
 
-    def _promise(self) -> dict[str, Any]:
-        """Return whether the safety levels hold, and for each level what is spent and left."""
+    def _promise(self, ways: list[HeldWay]) -> dict[str, Any]:
+        """Return whether the safety levels hold, and for each level what is spent and left.
+
+        ``end`` is `End.REFUTED` if what happened contradicts the belief, and else None. A level is
+        ``lost`` if nothing is proven of its way home, which it allows with probability 1 − δ.
+        """
         decisions, step = self.replay.decisions, len(self.replay.log)
         assert decisions is not None
         guide, held = decisions.guide(), decisions.kept.at(step)
@@ -148,8 +154,11 @@ class Answers:
                 "spent": account.spent,
                 "left": max(0.0, 1.0 - ledger.delta - account.spent),
                 "used": list(account.used),
+                "lost": way.probability <= 0.0 and self.state not in way.homes,
             }
-            for ledger, account in zip(ledgers, held.accounts, strict=True)
+            for ledger, account, way in zip(ledgers, held.accounts, ways, strict=True)
         ]
-        holds = all(b["kept"] >= b["level"] - 1e-9 for b in budgets)  # type: ignore[operator]
-        return {"holds": bool(budgets) and holds, "kept": held.kept, "budgets": budgets}
+        holds = bool(budgets) and not held.refuted and not any(b["lost"] for b in budgets)
+        holds = holds and all(b["kept"] >= b["level"] - 1e-9 for b in budgets)  # type: ignore[operator]
+        end = End.REFUTED if held.refuted else None
+        return {"end": end, "holds": holds, "kept": held.kept, "budgets": budgets}

@@ -28,6 +28,7 @@ from homeward.missions.reports import (
     read_reports,
 )
 from homeward.models import Moves
+from homeward.planning.explorer import End
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind
@@ -219,6 +220,7 @@ class Mission:
             "worked": worked,
             "position": describe_place(self.vehicle, record.next_state),
             "kept": float(record.holding["kept"]),
+            "end": End.REFUTED if record.holding.get("refuted") else None,
         }
 
     def _repeated(self, envelope: Envelope) -> int | None:
@@ -282,7 +284,8 @@ class Mission:
     ) -> tuple[str | None, int]:
         """Return the status (`OWN`, or None for the decided action) and the action of a move.
 
-        Raise if no action leads to `state`, or if the action is too risky.
+        Raise if no action leads to `state`, or if the action is too risky. A refuted belief allows
+        every action.
         """
         if explorer.world.ended:
             raise ReportError(
@@ -292,6 +295,8 @@ class Mission:
         advised = None if plan is None else plan.action
         ways = [int(account.way[explorer.world.state]) for account in explorer.held.accounts]
         known = [a for a in (advised, *ways) if a is not None and a >= 0]
+        if explorer.refuted:
+            known.extend(range(explorer.belief.mean().actions))
         candidates = known if envelope.tried is None else [envelope.tried]
         action = next((a for a in candidates if state in explorer.outcomes(a)), None)
         if action is None:
@@ -308,8 +313,7 @@ class Mission:
             )
         if action == advised:
             return None, action
-        held = explorer.guide.chosen(explorer.belief, explorer.world.state, explorer.held, action)
-        if held is None:
+        if not explorer.allows(action, state):
             raise ReportError(
                 Fault.TOO_RISKY,
                 f"{name_of(action)} was not advised and would exceed the risk or the "

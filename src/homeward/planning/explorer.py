@@ -12,11 +12,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from homeward.arrays import index, number
+from homeward.beliefs.observations import Transition
+from homeward.beliefs.refutation import learned
 from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.html import card
 from homeward.words import why_ended
@@ -49,6 +51,7 @@ class End(StrEnum):
     HOME = "home"  # a run with limits, such as energy: the explorer is back home
     OUT_OF_RANGE = "out_of_range"  # a run with limits: no way home is within what is left of them
     STEPS = "steps"
+    REFUTED = "refuted"  # what happened contradicts the belief, so nothing is promised any more
     STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
 
@@ -127,6 +130,7 @@ class Loop(ABC):
         self.strict = strict
         self.plan: Any = None  # the last plan, or its warm start
         self.end: End | None = None
+        self.refuted = False  # whether what happened contradicts the belief
         self.steps = 0
         self.held: Held | None = None
         self.decision: Decision | None = None
@@ -147,12 +151,19 @@ class Loop(ABC):
         while self.end is None:
             if self.world.ended:
                 self.end = End.LOST
+            elif self.refuted:
+                self.end = End.REFUTED
             elif self.steps >= limit:
                 self.end = End.STEPS
             else:
                 step = self.step()
                 if step is not None:
                     yield step
+
+    def learn(self, observation: Any, moved: Transition | None = None) -> None:
+        """Update the belief by an observation, and by the move before it; note a refuted belief."""
+        self.belief, refuted = learned(self.belief, observation, moved)
+        self.refuted = self.refuted or refuted
 
     @abstractmethod
     def step(self) -> Step | None:
@@ -212,6 +223,20 @@ class Explorer(Loop):
         self.guide = Guide(planner, self.start, floor)
         self.held: Held = self.guide.open(self.belief)
         self.advised: Decision | None = None  # decision that was made before its step; see `remote`
+        self.driven: list[Transition] = []  # the moves that were tried
+
+    def learn(self, observation: Any, moved: Transition | None = None) -> None:
+        """Update the belief and the return policies; a refuted belief has no promise left."""
+        belief, refuted = learned(self.belief, observation, moved)
+        self.refuted = self.refuted or refuted or self.guide.broke(belief, self.here, self.held)
+        if moved is not None:
+            self.driven.append(moved)
+        if self.refuted:
+            self.held = self.guide.refuted(belief, self.here, self.held, self.driven)
+        elif self.guide.relearns:
+            move = None if moved is None else cast("tuple[int, int, int]", astuple(moved))
+            self.held = self.guide.after(belief, self.held, observation, move)
+        self.belief = belief
 
     def step(self) -> Step | None:
         """Take one step and return it; if the run ends, set `end` and return None."""
@@ -229,12 +254,9 @@ class Explorer(Loop):
         self.plan = decision.plan
         before, action = self.here, decision.plan.action
         observation = self.world.act(action)
-        self.belief = self.belief.update(observation)
         self.steps += 1
         state, self.held = self.here, decision.held
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, state)
-        if self.guide.relearns:
-            move = before, action, state
-            self.held = self.guide.after(self.belief, self.held, observation, move)
+        self.learn(observation, Transition(before, action, state))
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)

@@ -17,10 +17,12 @@ from homeward.arrays import BoolArray, frozen, is_default_zero, number
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Labels
+from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
 from homeward.bonuses import InformationGain, LookingBonus, Looks, Uncover, checked_bonus, once
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
+from homeward.planning.driven import Driven
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.general_returns import Returns, returns_of, way_home_of
@@ -121,6 +123,9 @@ class Guide:
         if self.search is None:
             self.search = self._search(belief, model)
         search, task = self.search, self.search.task
+        if held.refuted:
+            lost = tuple((ledger.name, ledger.delta, 0.0) for ledger in task.ledgers)
+            return Decision(None, held, End.REFUTED, budgets=lost)
         if task.allowed is not None:
             here = task.allowed[state] & np.isfinite(model.reward[state])
             if not here.any():
@@ -214,6 +219,44 @@ class Guide:
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
         return replace(held, accounts=tuple(accounts))
 
+    def broke(self, belief: Belief, state: int, held: Held) -> bool:
+        """Return whether a way home that the run held certain surely does not work.
+
+        A run that spent at most `SURELY_NOT` held its way home certain. The walk is along the held
+        way, and stops where it ends.
+        """
+        model = belief.mean()
+        if self.planner.correction is Correction.NAIVE or self.relearns:
+            return False
+        assert isinstance(model, Moves)
+        assert self.search is not None
+        for ledger, account in zip(self.search.task.ledgers, held.accounts, strict=True):
+            homes, way, here = set(ledger.homes.tolist()), account.way, state
+            for _ in range(len(way) if account.spent <= SURELY_NOT else 0):
+                action = int(way[here])
+                if here in homes or action < 0:
+                    break
+                there = int(model.dest[here, action])
+                doubtful = model.success[here, action] <= SURELY_NOT  # maybe only a lower bound
+                if doubtful and is_ruled_out(belief, Transition(here, action, there)):
+                    return True
+                here = there
+        return False
+
+    def refuted(self, belief: Belief, state: int, held: Held, driven: Sequence[Transition]) -> Held:
+        """Return the state of a run in `state` whose belief is refuted: no promise is left.
+
+        Its accounts rely on the ways home that are best supported by what was driven.
+        """
+        model, tried, accounts = belief.mean(), Driven(driven), []
+        for ledger, account in zip(self.ledgers(belief), held.accounts, strict=True):
+            states, actions = tried.way_home(model, ledger.homes, state)
+            way = np.full_like(account.way, -1)
+            way[states] = actions
+            at = np.flatnonzero(way != account.way)
+            accounts.append(account.after(at, way[at], 1.0))
+        return replace(held, accounts=tuple(accounts), proposal=None, refuted=True)
+
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
         """Return the run's state after an action that the user chose; None if it is too risky.
 
@@ -249,6 +292,10 @@ class Guide:
         amount the move used.
         """
         model, search = belief.mean(), self._started(belief)
+        if held.refuted:
+            more = [tuple(x + y for x, y in zip(a.used, used, strict=False)) for a in held.accounts]
+            pairs = zip(held.accounts, more, strict=True)
+            return replace(held, accounts=tuple(replace(a, used=u) for a, u in pairs))
         if isinstance(search, RateSearch) and isinstance(model, Moves):
             surveys, sharp = self.surveys(belief, state, held)
             kept = zip(search.task.ledgers, surveys, strict=True)

@@ -118,6 +118,9 @@ class Held:
         Decisions since the last news.
     memory
         JSON value that an agent carries to its next step; None for our explorers.
+    refuted
+        Whether what happened contradicts the belief. Then nothing is guaranteed, and the accounts
+        have the ways home that are best supported by what was driven.
     """
 
     accounts: tuple[Account, ...] = ()
@@ -125,10 +128,13 @@ class Held:
     remaining: float = np.inf
     idle: int = 0
     memory: Any = None
+    refuted: bool = False
 
     @property
     def kept(self) -> float:
         """The guaranteed probability of coming home; 1 if no return is required."""
+        if self.refuted:
+            return 0.0
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def emptied(self) -> Held:
@@ -150,6 +156,8 @@ class Held:
             "remaining": json_safe(float(self.remaining)),
             "idle": self.idle,
         }
+        if self.refuted:
+            value["refuted"] = True
         if any(a.used for a in self.accounts):
             value["used"] = [list(a.used) for a in self.accounts]
         pairs = zip(self.accounts, before.accounts, strict=True)
@@ -197,6 +205,6 @@ class Held:
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             rest = float(value["remaining"]), int(value["idle"]), value.get("memory")
-            return cls(tuple(accounts), proposal, *rest)
+            return cls(tuple(accounts), proposal, *rest, value.get("refuted") is True)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import FloatArray
+from homeward.beliefs.observations import Transition
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
@@ -53,8 +54,8 @@ class PaperExplorer(Loop):
         seconds = time.perf_counter() - began
         if plan is None:
             return None
-        observation = self.world.act(plan.action)
-        self.belief = self.belief.update(observation)
+        before, observation = self.here, self.world.act(plan.action)
+        self.learn(observation, Transition(before, plan.action, self.here))
         self.steps += 1
         return Step(self.steps, plan, observation, self.here, seconds=seconds)
 

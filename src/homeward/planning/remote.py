@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import BoolArray, IntArray
+from homeward.beliefs.observations import Transition
+from homeward.beliefs.refutation import is_ruled_out
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
 from homeward.planning.explorer import Explorer
@@ -73,10 +75,21 @@ class HeldWay(NamedTuple):
 
 
 def held_ways(guide: Guide, belief: Belief, state: int, held: Held) -> list[HeldWay]:
-    """Return the held way home for each return criterion; a lost one has probability 0."""
+    """Return the held way home for each return criterion.
+
+    A lost one has probability 0, and so has each one of a run whose belief is refuted.
+    """
     model, ways = belief.mean(), []
     for k, (ledger, account) in enumerate(zip(guide.ledgers(belief), held.accounts, strict=True)):
         homes = tuple(int(home) for home in ledger.homes)
+        if held.refuted:
+            way, path = account.way, [state]
+            policy = None if isinstance(model, Moves) else way
+            while policy is None and way[path[-1]] >= 0 and path[-1] not in homes:
+                path.append(int(model.dest[path[-1], way[path[-1]]]))  # type: ignore[union-attr]
+            moves = tuple(int(way[s]) for s in path[:-1])
+            ways.append(HeldWay(ledger.name, homes, tuple(path), moves, 0.0, policy))
+            continue
         if not isinstance(model, Moves) or guide.relearns:
             assert guide.search is not None
             returns = guide.search.task.returns(belief, model.sparse(), k, account, state)
@@ -113,34 +126,45 @@ class RemoteExplorer(Explorer):
         return self.advised
 
     def outcomes(self, action: int) -> IntArray:
-        """Return the states [n] to which an action may lead from the present state."""
+        """Return the states [n] to which an action may lead from the present state.
+
+        A real vehicle may fail to leave its state, even if the model rules that out.
+        """
         model, state = self.belief.mean(), self.world.state
         if isinstance(model, Moves):
             return np.unique([state, int(model.dest[state, action])])
-        states: IntArray = np.asarray(
-            model.transitions[[state * model.actions + action]].indices, np.int64
-        )
-        return states
+        row = model.transitions[[state * model.actions + action]]
+        return np.union1d(row.indices.astype(np.int64), [state])
 
     def look(self, observation: Any) -> None:
         """Learn from an observation without an action."""
-        self._learn(observation)
+        self.learn(observation)
         self.steps += 1
+
+    def allows(self, action: int, state: int) -> Held | None:
+        """Return the run's state after an action of the user's own choice that led to `state`.
+
+        The result is None if the levels or limits forbid the action. An action whose outcome
+        refutes the belief is not charged, since no promise is left after it.
+        """
+        moved = Transition(self.world.state, action, state)
+        if self.refuted or is_ruled_out(self.belief, moved):
+            return self.held
+        return self.guide.chosen(self.belief, self.world.state, self.held, action)
 
     def choose(self, action: int, state: int, observation: Any) -> bool:
         """Learn from an action of the user's own choice and return True.
 
         If the levels or limits forbid the action, nothing changes and the result is False.
         """
-        before = self.world.state
-        held = self.guide.chosen(self.belief, before, self.held, action)
+        before, held = self.world.state, self.allows(action, state)
         if held is None:
             return False
         self.held = held
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, state)
         self.world.state = state
-        self._learn(observation, (before, action, state))
+        self.learn(observation, Transition(before, action, state))
         self.steps += 1
         return True
 
@@ -149,18 +173,14 @@ class RemoteExplorer(Explorer):
 
         `used` is how much of each limited amount, such as energy, the move used.
         """
-        self._learn(observation)
+        self.learn(observation)
         self.held = self.guide.moved(self.belief, self.world.state, state, self.held, used)
         self.world.state = state
+        if self.refuted:
+            self.held = self.guide.refuted(self.belief, state, self.held, self.driven)
         self.steps += 1
 
-    def _learn(self, observation: Any, move: tuple[int, int, int] | None = None) -> None:
-        """Update the belief and the return policies; discard the decision made before.
-
-        `move` is the state, action and next state of an action that was observed.
-        """
-        belief = self.belief.update(observation)
-        if self.guide.relearns:
-            self.held = self.guide.after(belief, self.held, observation, move)
-        self.belief = belief
+    def learn(self, observation: Any, moved: Transition | None = None) -> None:
+        """Update the belief and the return policies; discard the decision made before."""
+        super().learn(observation, moved)
         self.advised = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from homeward.arrays import IntArray
+from homeward.beliefs.refutation import learned
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
 from homeward.planning.general_returns import returns_of
@@ -143,7 +144,7 @@ class History:
         log, world = self.log, self.setup.world
         if self.scene.place is None:
             observation = log.observation(number, self.types)
-            return observation, belief.update(observation)
+            return observation, learned(belief, observation, log.move(number))[0]
         before, after = log.states[number - 1], log.nexts[number - 1]
         self.scene.place(before, number - 1)
         observation = world.act(log.actions[number - 1])
@@ -152,7 +153,7 @@ class History:
                 f"{log.path}: step {number} ends in state {after}, but repeating it gives "
                 f"{world.state}"
             )
-        return observation, belief.update(observation)
+        return observation, learned(belief, observation, log.move(number))[0]
 
 
 class Decisions:
@@ -186,7 +187,9 @@ class Decisions:
             return None
         ledger, correction = ledgers[0], proving(self.setup.planner)
         account, model = self.kept.at(moment.step).accounts[0], moment.model
-        if isinstance(model, Moves):
+        if moment.refuted:
+            value, policy = np.zeros(model.states), account.way
+        elif isinstance(model, Moves):
             graph = graph_of(moment.belief, model, correction)
             is_sharp = guide.search is not None and guide.search.task.is_sharp
             sharp = moment.belief if is_sharp else None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from homeward.arrays import IntArray
+from homeward.beliefs.observations import Transition
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
 from homeward.planning.warm_start import WarmStart
@@ -91,6 +92,16 @@ class LogReader(LogFollower):
     def observation(self, step: int, types: Sequence[type]) -> Any:
         """Return the decoded observation of a step; steps count from 1."""
         return decode(self._record(step).observation, types)
+
+    def move(self, step: int) -> Transition | None:
+        """Return the move of a step; None if none was tried."""
+        state, action, there = (part[step - 1] for part in (self.states, self.actions, self.nexts))
+        return None if action < 0 else Transition(state, action, there)
+
+    def refuted(self, step: int) -> bool:
+        """Return whether the belief was refuted within a number of steps."""
+        holding = self.holdings[step - 1] if step else None
+        return isinstance(holding, dict) and holding.get("refuted") is True
 
     def _record(self, step: int) -> Record:
         """Read the record of a step from the file."""

@@ -33,6 +33,7 @@ class Moment:
     path: IntArray  # [step + 1] states from the start to `state`
     planner: Planner
     decisions: Decisions | None = None  # None unless the safety level holds for the whole run
+    refuted: bool = False  # whether what happened contradicts the belief
 
     @property
     def start(self) -> int:
@@ -46,7 +47,18 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """Home states and return policy of the first criterion with a home; else of the start."""
+        """Home states and return policy of the first criterion with a home; else of the start.
+
+        If the belief is refuted, nothing is proven: the value is 0 away from home.
+        """
+        home, solution = self._returns()
+        if not self.refuted:
+            return home, solution
+        value = np.zeros(len(solution.value))
+        value[home] = 1.0
+        return home, replace(solution, value=value)
+
+    def _returns(self) -> tuple[IntArray, ReturnSolution]:
         held = None if self.decisions is None else self.decisions.returns(self)
         if held is not None:
             return held
@@ -78,13 +90,14 @@ class Moment:
 
         The risk of an edge is the difference between the bounds at its two ends; ``left`` is the
         bound at its second end. If actions have several outcomes, there is no single path, and
-        ``edges`` is empty.
+        ``edges`` is empty. If the belief is refuted, all bounds away from home are 0, and only the
+        way from the present state has edges.
         """
         home, solution = self.returns
         value, policy, model = solution.value, solution.policy, self.model
         edges: list[dict[str, Any]] = []
         here, homes = cell, set(home.tolist())
-        if value[cell] > 0.0 and isinstance(model, Moves):
+        if (value[cell] > 0.0 or self.refuted) and isinstance(model, Moves):
             while here not in homes and len(edges) < len(value):
                 action = int(policy[here])
                 if action == GIVE_UP:
@@ -96,7 +109,7 @@ class Moment:
                         "to": there,
                         "action": action,
                         "success": float(model.success[here, action]),
-                        "risk": float(value[there] - value[here]),
+                        "risk": 1.0 if self.refuted else float(value[there] - value[here]),
                         "left": float(value[there]),
                     }
                 )

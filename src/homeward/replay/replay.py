@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.planning.guide import Decision
 from homeward.planning.plan import Plan
 from homeward.replay.ghosts import ghosts_of
@@ -115,7 +116,13 @@ class Replay:
         start = np.array([self.history.start], np.int32)
         path = self.log.path_to(step) if step else start
         belief, planner = self.history.at(step), self.setup.planner
-        return Moment(step, int(path[-1]), belief, path, planner, self.decisions)
+        refuted = self.log.refuted(step) or (step == len(self.log) and self._ends_refuted)
+        return Moment(step, int(path[-1]), belief, path, planner, self.decisions, refuted)
+
+    @property
+    def _ends_refuted(self) -> bool:
+        """Whether the run ended since its belief was refuted; records of plans do not say so."""
+        return self.setup.agent.paper and self.run.manifest.end is End.REFUTED
 
     def layers(self, step: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the layers [R, C] by name, after a number of steps."""
@@ -189,7 +196,9 @@ class Replay:
             if decision.plan is None:
                 ledgers = self.decisions.guide().ledgers(moment.belief)
                 return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
-        elif isinstance(self.setup.agent, ActingAgent) and step == len(self.log):
+        elif step == len(self.log) and (
+            isinstance(self.setup.agent, ActingAgent) or self._ends_refuted
+        ):
             return {**stopped(self.run.manifest.end, moment), "recorded": recorded}
         plan, agrees = self.plan(step)
         facts = reasons(plan, moment, self.setup, columns)

@@ -28,6 +28,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from homeward.beliefs.observations import Transition
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import json_safe, refusing
 
@@ -65,6 +66,11 @@ class Record:
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
     evaluators: Any = None  # code of the method that proved each bound
     report: Any = None  # in a mission, JSON of the report: its id, time and digests
+
+    @property
+    def move(self) -> Transition | None:
+        """The move that was tried; None if none was."""
+        return None if self.action < 0 else Transition(self.state, self.action, self.next_state)
 
     @property
     def is_decided(self) -> bool:

@@ -60,6 +60,8 @@ def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Re
             1.0 if isinstance(criterion, StayInside) else max(0.0, 1.0 - next(spent).spent)
             for criterion in explorer.planner.criteria
         )
+        if explorer.refuted:
+            bounds = (0.0,) * len(bounds)
         search = explorer.guide.search
         assert search is not None
         record = Record(
@@ -97,8 +99,8 @@ def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> 
                 f"{explorer.world.state}"
             )
         observation = decode(record.observation, kind.observations)
-        explorer.belief = explorer.belief.update(observation)
-        explorer.held = Held.decode(record.holding, explorer.held)
         explorer.world.state = record.next_state
+        explorer.learn(observation, record.move)
+        explorer.held = Held.decode(record.holding, explorer.held)
         explorer.steps += 1
         explorer.advised = None

@@ -37,9 +37,11 @@ def to_record(
     """Return the record of a step.
 
     It includes `warm_start` if enough steps have passed since `warm_step`, the last step that was
-    recorded with a warm start. `before` is the `Held` before the step; only changes are recorded.
+    recorded with a warm start. `before` is the `Held` before the step; only changes are recorded. A
+    step that refutes the belief has bounds of 0.
     """
     plan = step.plan
+    refuted = step.held is not None and step.held.refuted
     since = step.number - warm_step
     packed = warm_start.encode() if warm_start is not None and since >= kind.spacing else None
     if packed is not None and len(packed["policies"]) > WARM_START_BYTES_PER_STEP * since:
@@ -53,8 +55,8 @@ def to_record(
         status=str(plan.status),
         value=float(plan.exploration_value),
         upper=float(plan.upper_bound),
-        bounds=tuple(float(b) for b in plan.bounds),
-        kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
+        bounds=tuple(0.0 if refuted else float(b) for b in plan.bounds),
+        kept_bounds=tuple(0.0 if refuted else float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
         holding=holding_of(step.number, step.held, before),
         evaluators=[str(c.evaluator) for c in plan.criteria],
@@ -100,7 +102,7 @@ def replay(
             if isinstance(explorer, PaperExplorer):
                 explorer.count_fruitless(record.status == Status.INFEASIBLE)
             observation = explorer.world.act(record.action)
-            explorer.belief = explorer.belief.update(observation)
+            explorer.learn(observation, record.move)
             explorer.steps += 1
             if before is not None:
                 explorer.held = Held.decode(record.holding, before)

@@ -18,6 +18,7 @@ import numpy as np
 
 from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.refutation import learned
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
@@ -25,7 +26,7 @@ from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.planning.explorer import Loop
+from homeward.planning.explorer import End, Loop
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs import Run
 from homeward.runs.kind import Kind, Setup
@@ -34,7 +35,7 @@ from homeward.runs.manifest import changes, made_with, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
-from homeward.words import counted
+from homeward.words import ENDS, counted
 
 PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
 """Fields of a record that a second planning must reproduce, in addition to its bounds."""
@@ -100,6 +101,8 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     reasons = tuple(
         _differences(record, to_record(taken_again, None, None, kind, 0), PLANNED_FIELDS)
     )
+    if explorer.refuted:
+        reasons += (f"step {number}: {ENDS[End.REFUTED]}",)
     case = PlanCase.of(taken_again.plan, belief, explorer.planner)
     return RecordedPlan(record, case, reasons)
 
@@ -134,7 +137,13 @@ def _judge_run(
     kept_again = None if reasons or explorer.held is None else explorer.held.kept
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
-    verdict = RunVerdict(level, kept, kept_again, tuple(reasons))
+    # From the step that refutes the belief on, nothing is claimed, so nothing is audited.
+    claiming = [each for each in records if not each.holding.get("refuted")]
+    end = None
+    if len(claiming) < len(records):
+        end = End.REFUTED
+        reasons.append(f"step {len(claiming) + 1}: {ENDS[end]}")
+    verdict = RunVerdict(level, kept, kept_again, tuple(reasons), end)
     note = None
     if not claims:
         note = "this run has no safety level, so there is nothing to audit"
@@ -149,12 +158,12 @@ def _judge_run(
     def steps() -> Iterator[tuple[Record, Belief]]:
         world = setup.world
         belief = setup.belief.update(world.look())
-        for record in records if run.is_mission else ():
+        for record in claiming if run.is_mission else ():
             # A report without an action is observed before its risk is charged.
-            after = belief.update(report_of(record, kind).observation)
+            after, _ = learned(belief, report_of(record, kind).observation, record.move)
             yield record, after if record.action < 0 else belief
             belief = after
-        for record in () if run.is_mission else records:
+        for record in () if run.is_mission else claiming:
             state = int(world.state)
             observation = world.act(record.action)
             repeated = (state, int(world.state), kind.written(observation))
@@ -162,9 +171,14 @@ def _judge_run(
                 differs.append(f"step {record.step}: the world does not reproduce the record")
                 return
             yield record, belief
-            belief = belief.update(observation)
+            belief, _ = learned(belief, observation, record.move)
 
     homes = (audit if setup.planner.sampled is None else audit_sampled)(claims, steps())
+    if end is not None:
+        homes = tuple(
+            replace(home, kept=0.0, charged=1.0, reasons=(*home.reasons, reasons[-1]))
+            for home in homes
+        )
     return RecordedPlan(record, None, tuple(differs), verdict, homes)
 
 

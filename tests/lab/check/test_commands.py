@@ -19,6 +19,7 @@ SMALL = {
     "promise": ["--beliefs", "2"],
     "shown": ["--runs", "1"],
     "edges": ["--problems", "1", "--seed", "95"],
+    "refuted": ["--runs", "12", "--limit", "20"],
     "dirichlet": ["--samples", "2000"],
     "sight": ["--worlds", "3"],
     "certify": ["--plans", "4", "--forged", "3", "--episodes", "200"],

@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.missions.playing import GridPlayer, RoverPlayer, start
 
+from homeward.missions import Mission
+
 if TYPE_CHECKING:
     from tests.web.page.looking import Looking, Site
 
@@ -57,6 +59,26 @@ def test_a_mission_is_followed_while_it_goes_on(look: Looking, site: Site) -> No
     look.button("Show it on the map").click()
     look.sees(".way", "It succeeds with probability at least")
     expect(look.find(".way tbody tr")).to_have_count(len(recall["ways_home"][0]["moves"]))
+
+
+def test_a_move_that_was_held_certain_and_fails_takes_the_promise_away(
+    look: Looking, site: Site
+) -> None:
+    mission = Mission.start(site.root / "slip", "grid", {"map": "11111\n1c111\n11111"})
+    mission.observe({"heights": [[r, c, 3] for r in range(3) for c in range(5)]})
+    for column in (2, 3):
+        mission.observe({"position": [1, column], "tried": "E"})
+    look.open("#/run/slip")
+    look.painted(2)
+    look.sees(".mission", "The promise of")
+    mission.observe({"position": [1, 3], "tried": "N"})
+    look.painted(3)
+    look.sees(".mission .bad", "The promise is lost: what happened contradicts the belief.")
+    look.sees(".mission", "No way home can be proven from here; the best supported one: W W.")
+    look.sees(".mission", "No further move is advised.")
+    look.sees(".why", "What happened contradicts the belief, so nothing is promised any more.")
+    expect(look.find(".mission meter")).to_have_count(0)
+    expect(look.find(".criteria .kept")).to_have_count(0)
 
 
 def test_a_rovers_way_home_is_taken_along(look: Looking, site: Site) -> None:

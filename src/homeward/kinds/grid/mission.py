@@ -14,7 +14,6 @@ import numpy as np
 from homeward.arrays import frozen
 from homeward.beliefs import Belief, HeightBelief, Reveal, Transition
 from homeward.beliefs.categorical_heights import UNKNOWN, WALL
-from homeward.beliefs.observations import Labels
 from homeward.errors import InvalidInputError, prefixed
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import setup_of, uniform
@@ -85,35 +84,21 @@ class GridVehicle(Vehicle):
     def observation(
         self, measured: dict[int, int], moved: Transition | None, state: int, belief: Belief
     ) -> Reveal:
-        """Return the heights that are seen; raise if one is missing or contradicts the move."""
+        """Return the heights that are seen; raise if one is missing or known to be another."""
         known: Any = belief.known  # type: ignore[attr-defined]
         heights = {int(s): int(known[s]) for s in around(self.shape, state)} | measured
         for square, height in heights.items():
+            row, column = divmod(square, self.shape[1])
+            if known[square] not in (UNKNOWN, height):
+                was = "a wall" if known[square] == WALL else f"of height {known[square]}"
+                raise InvalidInputError(
+                    f"row {row}, column {column} is known to be {was}, and heights are exact: "
+                    "check the position and the heights"
+                )
             if height == UNKNOWN:
-                row, column = divmod(square, self.shape[1])
                 raise InvalidInputError(
                     f"the height of row {row}, column {column} is missing: report the heights of "
                     "the square and its neighbours"
                 )
-        if moved is not None:
-            self._check_move(moved, heights, known)
         cells = np.array(sorted(heights), np.int32)
         return Reveal(cells, frozen(np.array([heights[int(c)] for c in cells], np.int32)), state)
-
-    def _check_move(self, moved: Transition, heights: dict[int, int], known: Any) -> None:
-        """Raise if the outcome of a move contradicts the heights, which are exact."""
-        model = self.setup.belief.mean()
-        state, action, after = moved.numbers(Labels.of(model))
-        there = int(model.dest[state, action])  # type: ignore[union-attr]
-        low = heights.get(state, int(known[state]))
-        high = heights.get(there, int(known[there]))
-        if there == state or UNKNOWN in (low, high):
-            return
-        works = high != WALL and high <= low + self.climb
-        if works != (after == there):
-            what = "can't work" if not works else "can't fail"
-            raise InvalidInputError(
-                f"{model.action_name(action)} leads from height {low} to "
-                f"{'a wall' if high == WALL else f'height {high}'}, so it {what}: check the "
-                "position and the heights"
-            )

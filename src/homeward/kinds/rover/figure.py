@@ -29,6 +29,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.heights import SHARP, entropy_reduction
+from homeward.beliefs.refutation import learned
 from homeward.files import read_json
 from homeward.kinds.outcome import FACTS, is_stranded
 from homeward.kinds.promises import states_of
@@ -211,7 +212,7 @@ def film_run(run: Run, path: Path) -> None:
         belief: Any = setup.belief.update(world.look())
         for step, record in enumerate([None, *run.records()]):
             if record is not None:
-                belief = belief.update(world.act(record.action))
+                belief, _ = learned(belief, world.act(record.action), record.move)
             if step in shown:
                 deviation = np.sqrt(belief.variance).reshape(cells.shape)
                 yield Frame(step, belief.height.reshape(cells.shape), deviation)

@@ -72,6 +72,7 @@ from homeward.kinds.rover.way_home import (
     ways_home,
 )
 from homeward.kinds.rover.world import Rover
+from homeward.planning.explorer import End
 from homeward.runs.kind import Ended
 from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest
@@ -98,7 +99,8 @@ def write_products(ended: Ended) -> None:
     corners = None if crossings_of(config) is None else line_of(config, path).corners
     write_geojson(ended.directory / PATH, path_geojson(cells, path, about, corners))
     write_geojson(ended.directory / POINTS, points_geojson(config, path, ended.records()))
-    ways = ways_home(config, ended.belief, path[0], world.state, ended.held)
+    refuted = ended.manifest.end is End.REFUTED
+    ways = ways_home(config, ended.belief, path[0], world.state, ended.held, refuted=refuted)
     write_geojson(ended.directory / WAY, collection_of(cells, way_features(config, ways)))
     for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):
         if area is not None:
@@ -154,6 +156,7 @@ def facts_of(
     """Return the facts of a run so far, as JSON values; `write_products` adds the last four."""
     path, crossings = path_of(records(), world.start), crossings_of(config)
     homes = homes_of(config, world.start, belief.shape[1])
+    home, refuted = all(world.state in each for each in homes), manifest.end is End.REFUTED
     kept = account(config, records())
     lows = [each["lowest"] for each in kept["criteria"] if each["lowest"] is not None]
     timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
@@ -171,10 +174,10 @@ def facts_of(
         "distance_m": distance_of(config, path),
         "steepest": None if crossings is None else list(crossings.steepest(path)),
         "used": used_of(config, records()),
-        "home": all(world.state in each for each in homes),
+        "home": home,
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
-        "return_bound": return_bound(config, belief, world),
+        "return_bound": float(home) if refuted else return_bound(config, belief, world),
         "open_cells": int((~belief.blocked).sum()),
         "known_to_1cm": float(np.mean(is_known(belief, SHARP))),
         "known_to_10cm": float(np.mean(is_known(belief, SEEN_DEVIATION))),

@@ -16,11 +16,12 @@ from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.targets import describe
 from homeward.kinds.rover.terrain import crossings_of, pinned
+from homeward.planning.explorer import End
 from homeward.planning.plan import floored
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees
-from homeward.words import length, levels_said, sentence
+from homeward.words import ENDS, length, levels_said, sentence
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
@@ -130,7 +131,9 @@ def summary_of(
         *_kept(facts),
         *(f"- {line}" for line in levels_said(facts["levels"])),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
-        f"{surely(float(floored(facts['return_bound'])))}.",
+        f"{surely(float(floored(facts['return_bound'])))}."
+        if facts["end"] != End.REFUTED
+        else f"- Nothing is proven of a way back from where it ended: {ENDS[End.REFUTED]}.",
         "- In the true terrain there is "
         + (
             f"no way back to {place_of(config)}: it is stranded."

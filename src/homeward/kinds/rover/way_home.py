@@ -53,18 +53,28 @@ class Line(NamedTuple):
 
 
 def ways_home(
-    config: RoverConfig, belief: SlopeBelief, start: int, state: int, held: Held | None = None
+    config: RoverConfig,
+    belief: SlopeBelief,
+    start: int,
+    state: int,
+    held: Held | None = None,
+    *,
+    refuted: bool = False,
 ) -> WaysHome:
     """Return the ways home from a state of a run; homes without a proven way are left out.
 
     If the run or the return is limited, the ways are those that the run has `held`, since they keep
-    the limits.
+    the limits. If the belief is `refuted`, all probabilities away from home are 0, and the ways are
+    those that are best supported by what was driven.
     """
     model = belief.mean()
     correction = returning_correction(model.dest, model.success)
     probability, ways = np.ones(len(belief.height)), []
     homes = homes_of(config, start, belief.shape[1])
     for home in homes:
+        if refuted:
+            probability = np.where(np.isin(np.arange(len(probability)), home), probability, 0.0)
+            continue
         solution = solve_return(model, correction, np.array(home))
         probability = np.minimum(probability, solution.value)
         if solution.value[state] > 0.0:
@@ -72,7 +82,8 @@ def ways_home(
             while way[-1] not in home:
                 way.append(int(model.dest[way[-1], solution.policy[way[-1]]]))
             ways.append((way, float(solution.value[state])))
-    if held is not None and (config.run_limits() or config.back_within is not None):
+    is_limited = bool(config.run_limits()) or config.back_within is not None
+    if held is not None and (is_limited or refuted):
         ways, blocked = [], belief.blocked_probability()
         # The accounts with the limits are the last ones, in the order of the homes.
         for home, account in zip(homes, held.accounts[-len(homes) :], strict=True):
@@ -81,8 +92,8 @@ def ways_home(
                 edge = way[-1], int(account.way[way[-1]])
                 risk += float(blocked[edge])
                 way.append(int(model.dest[edge]))
-            if way[-1] in home and risk < 1.0:
-                ways.append((way, 1.0 - risk))
+            if way[-1] in home and (risk < 1.0 or refuted):
+                ways.append((way, 0.0 if refuted else 1.0 - risk))
     return WaysHome(probability, ways)
 
 
@@ -124,7 +135,8 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
         moment, decisions = replay.at(number), replay.decisions
         held = None if decisions is None else decisions.kept.at(number)
         assert isinstance(moment.belief, SlopeBelief)
-        ways = ways_home(config, moment.belief, moment.start, moment.state, held)
+        about_it = config, moment.belief, moment.start, moment.state, held
+        ways = ways_home(*about_it, refuted=moment.refuted)
         features += way_features(config, ways, step=number)
         routes += [(f"step {number}: {about}", line) for about, line in routes_home(config, ways)]
     if is_geojson:
@@ -150,7 +162,10 @@ def routes_home(config: RoverConfig, ways: WaysHome) -> list[tuple[str, list[lis
     """Return a description of each way home, and its map coordinates and heights [n, 3]."""
     place = place_of(config)
     return [
-        (f"a way back to {place} {surely(float(floored(p)))}", on_map(config, line_of(config, way)))
+        (
+            f"a way back to {place} {surely(float(floored(p))) if p > 0.0 else 'without a proof'}",
+            on_map(config, line_of(config, way)),
+        )
         for way, p in ways.ways
     ]
 

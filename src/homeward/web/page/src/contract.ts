@@ -102,7 +102,7 @@ export interface Edge {
 }
 
 /** Why an exploration ended; `words.ENDS` has the sentence for each code. */
-export type End = "all_seen" | "all_safe_seen" | "out_of_reach" | "too_little" | "only_by_chance" | "budget" | "not_learning" | "lost" | "infeasible" | "outside" | "home" | "out_of_range" | "steps" | "stuck";
+export type End = "all_seen" | "all_safe_seen" | "out_of_reach" | "too_little" | "only_by_chance" | "budget" | "not_learning" | "lost" | "infeasible" | "outside" | "home" | "out_of_range" | "steps" | "refuted" | "stuck";
 
 /** How a bound was computed; `words.EVALUATORS` has the words for each code. */
 export type Evaluator = "exact" | "path" | "pairs" | "correction" | "union" | "sampled";

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { API, getJson, linkTo, textOf } from "../api";
+import type { End } from "../contract";
 import type { Scene } from "../run/scene";
 import { ago, beside, figure, minus } from "../words";
 
@@ -12,7 +13,10 @@ interface Recall {
   step: number;
   position: Place;
   ways_home: { probability: number; is_home: boolean; moves: { move: string; to: Place }[] }[];
-  promise: { budgets: { level: number; kept: number; spent: number; left: number; used: number[] }[] };
+  promise: {
+    end: End | null;
+    budgets: { level: number; kept: number; spent: number; left: number; used: number[]; lost: boolean }[];
+  };
   geojson: unknown;
   gpx: string | null;
   kml: string | null;
@@ -77,7 +81,9 @@ export function MissionPanel({ scene }: { scene: Scene }) {
                 {way.moves.length > 0 && `: ${way.moves.map(({ move }) => move).join(" ")}`}.
               </>
             ) : (
-              "No way home can be proven from here."
+              `No way home can be proven from here${
+                way.moves.length > 0 ? `; the best supported one: ${way.moves.map(({ move }) => move).join(" ")}` : ""
+              }.`
             )}
           </p>
         );
@@ -104,10 +110,16 @@ export function MissionPanel({ scene }: { scene: Scene }) {
           )}
         </p>
       )}
-      {found && found.promise.budgets.length > 0 && <h3>What may still be risked</h3>}
-      {found?.promise.budgets.map((budget, k) => (
-        <Budget key={k} {...budget} />
-      ))}
+      {found && found.promise.end === null && found.promise.budgets.length > 0 && <h3>What may still be risked</h3>}
+      {found &&
+        found.promise.end === null &&
+        found.promise.budgets.map((budget, k) => <Budget key={k} {...budget} />)}
+      {found && found.promise.end !== null && (
+        <p class="bad">
+          The promise is lost: what happened contradicts the belief. The way home follows what was driven as far as it
+          can, and nothing is proven of it.
+        </p>
+      )}
     </section>
   );
 }
@@ -125,11 +137,16 @@ function NextMove({ next: { move, to, line } }: { next: Next }) {
 }
 
 /** What is left of the risk that a level allows, as a bar and in words. */
-function Budget({ level, kept, left, used }: Recall["promise"]["budgets"][number]) {
+function Budget({ level, kept, left, used, lost }: Recall["promise"]["budgets"][number]) {
   const allowed = 1 - level;
   return (
     <div class="fine budget">
-      {kept >= level - 1e-8 ? (
+      {lost ? (
+        <p class="bad">
+          Nothing is proven of the way home after these reports, which the level {figure(level)} allows in{" "}
+          {figure(allowed, 3)} of the cases.
+        </p>
+      ) : kept >= level - 1e-8 ? (
         <>
           {allowed > 0 && (
             <meter min={0} max={allowed} value={left} aria-label={`Risk left at δ = ${figure(level)}`} />
