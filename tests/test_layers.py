@@ -42,6 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("terrain",),
     ("runs",),
     ("replay", "studies", "plots"),
+    ("exploration",),
     ("missions",),
     ("kinds",),
     ("paper",),

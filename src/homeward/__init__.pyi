@@ -43,6 +43,9 @@ from .errors import InvalidModelError as InvalidModelError
 from .errors import InvalidProblemError as InvalidProblemError
 from .errors import MissingExtraError as MissingExtraError
 from .errors import MissingPixelSizeError as MissingPixelSizeError
+from .exploration import Exploration as Exploration
+from .exploration import Recall as Recall
+from .exploration import explore as explore
 from .kinds.grid.maps import HeightMap as HeightMap
 from .kinds.grid.world import HeightGridEnv as HeightGridEnv
 from .kinds.grid.world import HeightGridWorld as HeightGridWorld

@@ -164,6 +164,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def recalled(home: bool, promised: float, steps: int) -> str:
+    """Return how a recall went, in a sentence."""
+    went = "Came home" if home else "Did not come home"
+    level = math.floor(promised * 1e6) / 1e6
+    return f"{went} in {counted(steps, 'step')}; at least {level:.6g} was promised."
+
+
 def sentence(text: str) -> str:
     """Return a clause as a sentence: capitalised, with a full stop."""
     return f"{text[:1].upper()}{text[1:]}."

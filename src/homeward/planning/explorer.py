@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
@@ -252,11 +252,28 @@ class Explorer(Loop):
                 raise InfeasibleError(self.why())
             return None
         self.plan = decision.plan
-        before, action = self.here, decision.plan.action
-        observation = self.world.act(action)
+        observation = self._act(decision.plan.action, decision.held)
         self.steps += 1
-        state, self.held = self.here, decision.held
+        return Step(self.steps, decision.plan, observation, self.here, self.held, seconds)
+
+    def take(self, action: int) -> Any:
+        """Take an action of the user's own choice; return the observation after it.
+
+        It is charged like a decided action. If the levels or limits forbid it, the run has nothing
+        left to spend afterwards.
+        """
+        held = self.guide.chosen(self.belief, self.here, self.held, action)
+        if held is None:
+            spent = (replace(account, spent=1.0) for account in self.held.accounts)
+            held = replace(self.held, accounts=tuple(spent), proposal=None)
+        return self._act(action, held)
+
+    def _act(self, action: int, held: Held) -> Any:
+        """Take an action, after which the run's state is `held`; learn from the observation."""
+        before = self.here
+        observation = self.world.act(action)
+        self.held, state = held, self.here
         if self.guide.is_limited:
             self.held = self.guide.attempted(self.held, before, action, state)
         self.learn(observation, Transition(before, action, state))
-        return Step(self.steps, decision.plan, observation, state, self.held, seconds)
+        return observation
