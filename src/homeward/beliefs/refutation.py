@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from homeward.beliefs.base import Belief
 from homeward.beliefs.observations import Labels, Transition
-from homeward.beliefs.protocol import Belief, BoundedMoves
 from homeward.errors import ImpossibleObservationError
 from homeward.models import Moves
 
@@ -58,7 +58,7 @@ def is_ruled_out(belief: Belief, moved: Transition) -> bool:
         return False
     if after == state:
         return 1.0 - works <= SURELY_NOT
-    if works <= SURELY_NOT and isinstance(belief, BoundedMoves):  # maybe only a lower bound
+    if works <= SURELY_NOT:  # it may be only a lower bound
         works = float(belief.success_bounds()[1][state, action])
     return works <= SURELY_NOT
 
