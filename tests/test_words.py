@@ -6,7 +6,17 @@ import pytest
 
 from homeward.planning.explorer import End
 from homeward.planning.plan import Verdict
-from homeward.words import CHANGES, ENDS, VERDICTS, Remainder, amount, sentence, why_ended
+from homeward.words import (
+    CHANGES,
+    ENDS,
+    VERDICTS,
+    Remainder,
+    amount,
+    at_least,
+    floored,
+    sentence,
+    why_ended,
+)
 
 
 def test_every_end_and_every_verdict_has_words_of_its_own() -> None:
@@ -18,6 +28,27 @@ def test_every_end_and_every_verdict_has_words_of_its_own() -> None:
 
 def test_a_code_holds_no_prose() -> None:
     assert all(code.value == code.name.lower() for codes in (End, Verdict) for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "short"),
+    [
+        (0.99999998, "0.999999", "0.9999"),
+        (0.9999999995, "0.999999", "0.9999"),
+        (1.0 - 1e-14, "1.000000", "1"),
+        (1.0, "1.000000", "1"),
+        (0.57, "0.570000", "0.57"),
+        (0.98015, "0.980150", "0.9801"),
+        (0.0, "0.000000", "0"),
+    ],
+)
+def test_a_lower_bound_is_cut_and_not_rounded_up(value: float, shown: str, short: str) -> None:
+    assert floored(value) == shown
+    assert at_least(value, 4) == short
+
+
+def test_earnings_are_cut_downwards_too() -> None:
+    assert [at_least(value, 4) for value in (12.3456, -12.341, 1e-15)] == ["12.34", "-12.35", "0"]
 
 
 def test_a_clause_becomes_a_sentence() -> None:

@@ -207,6 +207,12 @@ def checked_counts(given: object, shape: Shape, error: Error) -> IntArray:
     return indices(counts, "a count", shape, (0, int(np.iinfo(np.int32).max)), axes, error)
 
 
+def narrowed(bounds: FloatArray) -> NDArray[np.float32]:
+    """Return lower bounds [...] in single precision, rounded down."""
+    near = bounds.astype(np.float32)
+    return np.where(near > bounds, np.nextafter(near, np.float32(-np.inf)), near)
+
+
 def is_default_zero(values: object) -> bool:
     """Return whether `values` is a broadcast 0, the default of `rewards`; this takes O(1) time."""
     if not isinstance(values, np.ndarray) or not values.size:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any, NamedTuple
 
 ENDS = {
@@ -106,6 +107,18 @@ EVALUATORS = {
 """How a bound was evaluated, by the code of its evaluator."""
 
 
+def floored(value: float, decimals: int = 6) -> str:
+    """Return a lower bound as text, rounded down but for errors of the last binary digits."""
+    scale = 10.0**decimals
+    return f"{math.floor(value * scale + 1e-6) / scale:.{decimals}f}"
+
+
+def at_least(value: float, digits: int = 6) -> str:
+    """Return a lower bound of any size as text with some digits, rounded down like `floored`."""
+    exact = 0.0 if abs(value) < 1e-12 else value + 1e-12 * abs(value)
+    return f"{float(Context(digits, ROUND_FLOOR).plus(Decimal(exact))):.{digits}g}"
+
+
 def verdict_of(code: str, leaves: float) -> str:
     """Return why an action was taken or not.
 
@@ -123,7 +136,7 @@ def certificate_of(kept: float, evaluator: str, confidence: float | None, worlds
     `confidence`, and `worlds` were drawn for each step.
     """
     claim = (
-        f"at any recall it can return with probability at least {math.floor(kept * 1e4) / 1e4:g}, "
+        f"at any recall it can return with probability at least {at_least(kept, 4)}, "
         "over worlds drawn from the prior"
     )
     if evaluator == "sampled" and confidence is not None:
@@ -196,11 +209,11 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
     if len(budgets) == 1:
         ((_, level, left),) = budgets
         risk = rest.share * left
-        details.append(f"Going on would risk {risk:.3g}, but only {left:.3g} is left.")
+        details.append(f"Going on would risk {risk:.3g}, but only {at_least(left, 3)} is left.")
         lower = math.floor((level - (risk - left)) * 1e4) / 1e4
         change = f"δ = {lower:g} would allow it." if lower > 0.0 else "No δ above 0 would allow it."
     elif budgets:
-        allowed = " and ".join(f"{left:.3g} for “{name}”" for name, _, left in budgets)
+        allowed = " and ".join(f"{at_least(left, 3)} for “{name}”" for name, _, left in budgets)
         details.append(f"Going on would risk {rest.share:.3g} times what is left: {allowed}.")
     if rest.rate > 0.0:
         rate = amount(rest.rate, rest.unit, 3)
@@ -264,7 +277,7 @@ def report_taken(answer: Mapping[str, Any]) -> str:
         "own": f"{outcome[answer['worked']]}, by the user's own choice",
         "step": outcome[answer["worked"]],
     }[status]
-    kept = "" if status != "moved" else f"; what is left of the promise is {answer['kept']:.6g}"
+    kept = "" if status != "moved" else f"; what is left of the promise is {at_least(answer['kept'])}"
     if answer["end"] == "refuted":
         kept = f"; {ENDS['refuted']}"
     return f"{step}: {event}; the vehicle is at {where}{kept}."
@@ -276,7 +289,7 @@ def way_home(way: Mapping[str, Any], homes: str) -> str:
     if way["is_home"]:
         return f"The vehicle is at home, {homes}."
     if way["probability"] > 0.0:
-        sure = f"probability at least {math.floor(way['probability'] * 1e6) / 1e6:g}"
+        sure = f"probability at least {at_least(way['probability'])}"
         return f"Way home to {homes}, {sure}{': ' * bool(moves)}{moves}"
     if moves or "policy" in way:
         return f"Way home to {homes}, not proven{': ' * bool(moves)}{moves}"
@@ -306,12 +319,12 @@ def promise_left(promise: Mapping[str, Any]) -> str:
         elif kept < level - 1e-9:
             promises.append(
                 f"the level {level:g} is not kept since the vehicle was moved; what is left is "
-                f"{math.floor(kept * 1e6) / 1e6:g}"
+                f"{at_least(kept)}"
             )
         else:
             promises.append(
                 f"at any recall it can come home with probability at least {level:g}; "
-                f"{budget['left']:.3g} may still be risked"
+                f"{at_least(budget['left'], 3)} may still be risked"
             )
     return f"Promise: {'; '.join(promises)}."
 
@@ -333,5 +346,5 @@ def run_facts(
         titles["delta"] = "δ"
     facts = {title: f"{config[k]}" for k, title in titles.items() if config.get(k) is not None}
     if lowest:
-        facts["lowest bound"] = ", ".join(f"{math.floor(b * 1e6 + 1e-3) / 1e6:.6g}" for b in lowest)
+        facts["lowest bound"] = ", ".join(at_least(b) for b in lowest)
     return [list(facts), list(facts.values())]

@@ -13,7 +13,7 @@ from homeward.web.frames import MAGIC
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NAMES = {"float32": "<f4", "int32": "<i4", "uint8": "u1"}
+NAMES = {"float32": "<f4", "float64": "<f8", "int32": "<i4", "uint8": "u1"}
 
 
 def unpack(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.web.frames import unpack
 
-from homeward.web.frames import pack
+from homeward.web.frames import narrow, pack
 
 ARRAYS = st.dictionaries(
     st.text("abcdefgh", min_size=1),
     st.one_of(
+        hnp.arrays(np.float64, hnp.array_shapes(max_dims=3, min_side=0)),
         hnp.arrays(np.float32, hnp.array_shapes(max_dims=3, min_side=0)),
         hnp.arrays(np.int32, hnp.array_shapes(max_dims=2)),
         hnp.arrays(np.bool_, hnp.array_shapes(max_dims=2)),
@@ -43,7 +44,7 @@ def test_every_array_begins_at_a_multiple_of_eight(arrays: dict[str, np.ndarray]
 
 
 def test_a_frame_is_laid_out_as_it_is_told() -> None:
-    frame = pack({"a": np.array([1.5, np.nan]), "b": np.array([True])}, step=1, total=2)
+    frame = pack({"a": np.array([1.5, np.nan], np.float32), "b": np.array([True])}, step=1, total=2)
     assert frame[:4] == b"HWF1"
     (length,) = struct.unpack_from("<I", frame, 4)
     about = json.loads(frame[8 : 8 + length])
@@ -56,9 +57,12 @@ def test_a_frame_is_laid_out_as_it_is_told() -> None:
     assert frame[first + 8] == 1
 
 
-def test_wide_numbers_are_sent_narrow() -> None:
-    _, found = unpack(pack({"a": np.arange(3), "b": np.ones(2)}, step=0, total=0))
-    assert [found[name].dtype.name for name in "ab"] == ["int32", "float32"]
+def test_whole_numbers_are_sent_narrow_and_floats_as_they_are() -> None:
+    floats = np.full(2, 0.99999998)
+    arrays = {"a": np.arange(3), "b": floats, "c": narrow(floats)}
+    _, found = unpack(pack(arrays, step=0, total=0))
+    assert [found[name].dtype.name for name in "abc"] == ["int32", "float64", "float32"]
+    assert found["b"].tolist() == [0.99999998] * 2
 
 
 def test_nothing_but_nan_has_no_extremes() -> None:

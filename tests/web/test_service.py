@@ -95,6 +95,25 @@ def test_records_come_with_what_was_known(runs: Path) -> None:
     assert (arrays["plan_ms"] > 0.0).all()
 
 
+def test_a_bound_is_not_rounded_up_on_its_way_to_the_page(own: Path) -> None:
+    path = own / "grid-safe" / "steps.jsonl"
+    records = [from_line(line) for line in path.read_bytes().splitlines(keepends=True)]
+    bound = (0.99999998,)
+    changed = [replace(record, bounds=bound, kept_bounds=bound) for record in records]
+    path.write_bytes(b"".join(map(to_line, changed)))
+    _, arrays = unpack(ViewingService(own).do_records("grid-safe", 0, None))
+    assert set(arrays["bound"].ravel()) == set(arrays["kept"].ravel()) == {0.99999998}
+
+
+@pytest.mark.parametrize("layer", ["v", "success"])
+def test_a_layer_of_probabilities_is_sent_as_it_is(runs: Path, layer: str) -> None:
+    service = ViewingService(runs)
+    _, arrays = unpack(service.do_fields("rover", 30, (layer, "height")))
+    exact = service.replay("rover").layers(30, (layer,))[layer]
+    np.testing.assert_array_equal(arrays[layer], exact)
+    assert arrays["height"].dtype == np.float32
+
+
 def test_records_beyond_the_last_are_none(runs: Path) -> None:
     _, arrays = unpack(ViewingService(runs).do_records("grid-safe", 900, 1000))
     assert arrays["state"].shape == (0,)

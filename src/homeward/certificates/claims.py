@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
+from homeward.words import at_least
 
 if TYPE_CHECKING:
     from homeward.beliefs.corrections import Correction
@@ -144,5 +145,7 @@ class PlanClaims:
 
     def __str__(self) -> str:
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
-        lines += [f"{c.name}: at least {c.bound:.6g} (required {c.level:g})" for c in self.criteria]
+        lines += [
+            f"{c.name}: at least {at_least(c.bound)} (required {c.level:g})" for c in self.criteria
+        ]
         return "\n".join(lines)

@@ -11,7 +11,7 @@ import typer
 from homeward.cli.interrupts import STOPPED
 from homeward.cli.options import Json, Workers, find_modules_here
 from homeward.cli.show import print_table, progress_bar, say, say_json
-from homeward.words import sentence
+from homeward.words import at_least, floored, sentence
 
 if TYPE_CHECKING:
     from homeward.certificates import Certificate
@@ -112,8 +112,6 @@ def certify(
 
 def _print_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
     """Print the verdict on a run whose level holds for the whole run."""
-    from homeward.planning.plan import floored
-
     run = recorded.run
     assert run is not None
     if as_json:
@@ -152,7 +150,7 @@ def _print_certificate(report: Certificate, title: str) -> None:
         elif verdict.method == "exact":
             between = "exact"
         row = {"criterion": verdict.criterion, "of": PARTS[verdict.part]}
-        row |= {"required": number(verdict.level), "claimed": number(verdict.claimed)}
+        row |= {"required": number(verdict.level), "claimed": at_least(verdict.claimed)}
         row |= {"estimate": number(verdict.estimate), "between": between}
         rows.append({**row, "verdict": verdict.words})
     red = [i for i, verdict in enumerate(report.verdicts) if verdict.refuted]

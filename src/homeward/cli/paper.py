@@ -15,6 +15,7 @@ from homeward.cli.options import Figure, Json
 from homeward.cli.paper_studies import coverage, levels, mars, timing, toytext
 from homeward.cli.safemdp import safemdp
 from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
+from homeward.words import floored
 
 if TYPE_CHECKING:
     from homeward.paper.counterexamples import Row
@@ -99,7 +100,9 @@ def _print_stories(rows: Sequence[Row]) -> None:
     names = ("naive", "exact", "general", "moves")
     shown = []
     for row in rows:
-        values = ["-" if value is None else f"{value:.{digits}f}" for value in row.values]
+        *known, general, moves = row.values
+        values = ["-" if value is None else f"{value:.{digits}f}" for value in known]
+        values += ["-" if v is None else floored(v, digits) for v in (general, moves)]
         cells = {"story": row.story, "policy": row.policy, "γ": f"{row.discount:g}"}
         shown.append(cells | dict(zip(names, values, strict=True)) | {"shows": row.shows})
     if sys.stdout.isatty():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from homeward.cli.interrupts import stop_between
+from homeward.words import floored
 
 if TYPE_CHECKING:
     from homeward.planning.explorer import Step
@@ -55,7 +56,7 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
             texts, picture = ([], "") if describe is None else describe(run.explorer)
             bounds = [criterion.kept_bound for criterion in step.plan.criteria]
             name = "bound" if len(bounds) == 1 else "lowest bound"
-            level = f"{name} ≥ {min(bounds):.4f}" if bounds else "no safety level"
+            level = f"{name} ≥ {floored(min(bounds), 4)}" if bounds else "no safety level"
             bar.update(task, completed=step.number, description=" · ".join([level, *texts]))
             live.update(Group(bar, Text.from_ansi(picture)) if picture else bar, refresh=True)
     finally:

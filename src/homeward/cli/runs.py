@@ -13,7 +13,7 @@ from homeward.cli import running
 from homeward.cli.options import Json, RunsFolder, find_modules_here, output_option
 from homeward.cli.show import check_writable, say, say_json, show
 from homeward.errors import InvalidInputError
-from homeward.words import ENDS, counted, levels_said, why_ended
+from homeward.words import ENDS, counted, floored, levels_said, why_ended
 
 if TYPE_CHECKING:
     from homeward.kinds.promises import Promise
@@ -292,7 +292,7 @@ def _promises(run: Run) -> tuple[Promise, ...]:
 def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, Any]:
     """Return a recorded step, as JSON values, as a row of the printed table."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
-    row |= {name: f"{bound:.6f}" for name, bound in _named(promises, step["kept_bounds"])}
+    row |= {name: floored(bound) for name, bound in _named(promises, step["kept_bounds"])}
     if step["holding"] is None:
         return row | {"value": step["value"], "upper": step["upper"]}
     if "worth" not in step["holding"]:

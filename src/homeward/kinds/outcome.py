@@ -19,11 +19,11 @@ from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import BUDGET_TOLERANCE
-from homeward.planning.plan import floored
 from homeward.runs.config import is_asked
 from homeward.runs.kind import Ended, Setup
 from homeward.runs.log import Record
 from homeward.solvers import Status
+from homeward.words import at_least, floored
 
 FACTS = "summary.json"  # file with the facts of a finished run
 
@@ -110,7 +110,7 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
         if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
                 f"from the start no return policy meets {promise}: the largest lower bound is "
-                f"{1.0 - account.spent:.4g}"
+                f"{at_least(1.0 - account.spent, 4)}"
             )
 
 

@@ -21,6 +21,7 @@ from homeward.planning.planner import Planner
 from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import engine_for
+from homeward.words import at_least
 
 Side: TypeAlias = Literal["left", "right", "above"]
 Policies: TypeAlias = "Mapping[str, tuple[IntArray, Side]]"
@@ -235,6 +236,6 @@ def rows() -> list[dict[str, object]]:
         best = "conflict" if plan.conflict else f"{plan.exploration_value:.6g}"
         for name, (worth, *kept) in case.values().items():
             row = {"story": story.title, "case": case.title, "policy": name}
-            keeps = ", ".join(f"{x:.6g}" for x in kept)
+            keeps = ", ".join(at_least(x) for x in kept)
             table.append({**row, "worth": f"{worth:.6g}", "keeps": keeps, "best": best})
     return table

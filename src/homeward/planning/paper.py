@@ -19,6 +19,7 @@ from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
 from homeward.safety import StayInside
 from homeward.solvers import Status
+from homeward.words import floored
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
@@ -106,7 +107,7 @@ class PaperExplorer(Loop):
 def _refusal(plan: Plan) -> str:
     """Return the message of an infeasible plan: the levels that no action meets."""
     kept = ", ".join(
-        f"{c.name} at {c.level:g} (the safest action has {c.kept_corrected:.4f})"
+        f"{c.name} at {c.level:g} (the safest action has {floored(c.kept_corrected, 4)})"
         for c in plan.criteria
     )
     message = f"no action in {plan.state_name(plan.state)} meets {kept}"

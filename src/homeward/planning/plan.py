@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from homeward.html import card
 from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
-from homeward.words import EVALUATORS, verdict_of
+from homeward.words import EVALUATORS, at_least, floored, verdict_of
 
 if TYPE_CHECKING:
     from homeward.planning.held import Proposal
@@ -283,7 +282,7 @@ class Plan(PlanClaims, LazyArrays):
             cells = ["-"] * (2 + len(e.safety))
             if e.verdict is not Verdict.UNAVAILABLE:
                 bounds = zip(self.criteria, e.safety, strict=True)
-                safety = (_earned(v, 4) if c.kind == "earn" else floored(v, 4) for c, v in bounds)
+                safety = (at_least(v, 4) if c.kind == "earn" else floored(v, 4) for c, v in bounds)
                 cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
             rows.append([self.action_name(e.action), *cells, verdict_of(e.verdict, e.leaves)])
         return rows
@@ -304,24 +303,11 @@ class Plan(PlanClaims, LazyArrays):
         return card(decision, sentences, self._rows(), chosen)
 
 
-def floored(value: float, decimals: int = 6) -> str:
-    """Return a lower bound as text, rounded down but for errors of the last binary digits."""
-    scale = 10.0**decimals
-    return f"{np.floor(value * scale + 1e-6) / scale:.{decimals}f}"
-
-
 def _plain(value: float) -> float:
     """Return the value, or 0 if it is 0 up to rounding."""
     return 0.0 if abs(value) < 1e-12 else value
 
 
-def _earned(value: float, digits: int = 6) -> str:
-    """Return a lower bound on earnings as text with some digits, rounded down like `floored`."""
-    value = _plain(value)
-    exact = Decimal(value + 1e-12 * abs(value))
-    return f"{float(Context(digits, ROUND_FLOOR).plus(exact)):.{digits}g}"
-
-
 def _number(criterion: CriterionEvidence, value: float) -> str:
     """Return a lower bound on a probability, or on earnings, as text."""
-    return _earned(value) if criterion.kind in ("earn", "own") else floored(value)
+    return at_least(value) if criterion.kind in ("earn", "own") else floored(value)

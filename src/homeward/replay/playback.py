@@ -89,7 +89,7 @@ def playback_of(replay: Replay, level: float | None = None) -> dict[str, Any]:
         "seen": text_of(seen_from, "<i4"),
         "next": text_of(np.array(replay.log.nexts[:steps]), "<i4"),
         "moments": text_of(moments, "<i4"),
-        "way_home": text_of(np.array(way_home), "<f4"),
+        "way_home": text_of(np.array(way_home), "<f8"),
         "counts": text_of(np.array(counts), "<i4"),
         "flips": text_of(np.concatenate(flips), "<i4"),
     }

@@ -9,7 +9,7 @@ from typing import Any
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, checked
 from homeward.runs.kind import Form, find_kind, kind_names
-from homeward.web.frames import pack
+from homeward.web.frames import narrow, pack
 from homeward.web.refusals import Refusal
 from homeward.web.uploads import path_of
 
@@ -76,7 +76,8 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
         maps, facts = form.preview(config)
     except InvalidInputError as cause:
         raise Refusal.UNUSABLE(str(cause)) from cause
-    return pack(maps, step=0, total=0, **facts)
+    narrowed = {name: narrow(array) for name, array in maps.items()}
+    return pack(narrowed, step=0, total=0, **facts)
 
 
 def schemas() -> dict[str, Any]:

@@ -3,7 +3,8 @@
 A frame has 4 bytes ``HWF1``; a uint32 n; n bytes of JSON ``{arrays: [{name, dtype, shape, offset,
 min, max}], step, total}``; zeros up to a multiple of 8; then the bytes of each array, little-endian
 and padded to a multiple of 8. ``offset`` counts from the end of the first zeros. Floats are sent as
-float32, integers as int32, booleans as uint8. ``min`` and ``max`` are over the finite values.
+they are, float32 or float64; bounds are float64, so that none is rounded up. Integers are sent as
+int32, booleans as uint8. ``min`` and ``max`` are over the finite values.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"HWF1"
-TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}
+TYPES = {"b": "u1", "u": "<i4", "i": "<i4"}
 SPARSE_SHARE = 0.25  # maximum share of changed cells for which only these cells are sent
 CELLS = ".cells"  # suffix of the array with the indices of the changed cells of a layer
 
@@ -26,7 +27,9 @@ def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: A
     """Return a frame of named arrays; its JSON also has `step`, `total` and the values `more`."""
     about, parts, offset = [], [], 0
     for name, array in arrays.items():
-        dtype = np.dtype("u1" if array.dtype == np.uint8 else TYPES[array.dtype.kind])
+        kind = array.dtype.kind
+        code = f"<f{array.dtype.itemsize}" if kind == "f" else TYPES[kind]
+        dtype = np.dtype("u1" if array.dtype == np.uint8 else code)
         sent = np.ascontiguousarray(array, dtype)
         finite = sent[np.isfinite(sent)]
         ends = (finite.min().item(), finite.max().item()) if finite.size else (None, None)
@@ -39,6 +42,11 @@ def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: A
     text = json.dumps(header, allow_nan=False).encode()
     head = MAGIC + struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % 8), *parts])
+
+
+def narrow(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with its floats, if it has any, in single precision."""
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
 def differences(

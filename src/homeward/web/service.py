@@ -43,7 +43,7 @@ from homeward.web.downloads import (
     way_home_suffixes,
 )
 from homeward.web.examples import examples
-from homeward.web.frames import differences, pack
+from homeward.web.frames import differences, narrow, pack
 from homeward.web.player import html_of
 from homeward.web.refusals import Refusal, RefusalError, client_text
 
@@ -169,13 +169,14 @@ class ViewingService:
         first = min(after, last)
         columns = replay.log.columns(first, last)
         facts: dict[str, Any] = {"known_at_start": None, "trapped": None}
+        columns["value"] = narrow(columns["value"])
         columns["plan_ms"] = read_times(replay.run.directory / TIMES, first, last)
         # Kinds without digests have small worlds, which are set up quickly.
         if has_map(replay) and (replay.is_set_up or not replay.kind.digests):
             try:
                 if replay.history.advance(last, WAIT_SECONDS):
                     known = replay.history.known[first + 1 : last + 1]
-                    columns["known"] = np.array(known, np.float64)
+                    columns["known"] = np.array(known, np.float32)
                 facts = {"known_at_start": replay.history.known[0], "trapped": self.trapped(replay)}
             except InvalidFileError:
                 pass  # a request for a map will report the error
@@ -201,10 +202,12 @@ class ViewingService:
         self, replay: Replay, run: str, step: int, layers: tuple[str, ...]
     ) -> dict[str, NDArray[Any]]:
         """Return layers after a step; recent layers are cached."""
-        known = self.drawn.get((run, step), {})
+        known = {**self.drawn.get((run, step), {})}
         missing = tuple(name for name in layers if name not in known)
         if missing:
-            known = {**known, **replay.layers(step, missing)}
+            wide = {each["name"] for each in replay.scene.layers if each["scale"] == "probability"}
+            found = replay.layers(step, missing)
+            known |= {name: a if name in wide else narrow(a) for name, a in found.items()}
         self.drawn[run, step] = known
         self.drawn.move_to_end((run, step))
         while len(self.drawn) > 2 and self._drawn_bytes() > MAX_DRAWN_BYTES:

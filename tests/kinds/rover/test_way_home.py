@@ -96,7 +96,8 @@ def test_the_probability_of_the_way_home_is_a_raster(tmp_path: Path) -> None:
     facts = json.loads((run.directory / "summary.json").read_text())
     assert np.array_equal(np.isnan(chances), cells.blocked)
     assert cells.blocked.sum() == 1
-    assert chances[tuple(facts["position"])] == np.float32(facts["return_bound"])
+    shown = chances[tuple(facts["position"])]
+    assert facts["return_bound"] - 1e-7 <= float(shown) <= facts["return_bound"]
     assert chances[tuple(facts["start"])] == 1.0
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from homeward.arrays import BoolArray
+from homeward.arrays import BoolArray, narrowed
 from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
@@ -117,7 +117,7 @@ def write_products(ended: Ended) -> None:
         style = raster_style(float(heights.min()), float(heights.max()), GROUND_COLOURS)
         replace_file(ended.directory / STYLE, style.encode())
         chances, band = ways.probability.reshape(cells.shape), f"probability of {way_of(config)}"
-        write_heights(ended.directory / CHANCES, chances, cells, (band,), "")
+        write_heights(ended.directory / CHANCES, narrowed(chances), cells, (band,), "")
         if has_degrees(cells.crs):
             home, line = routes_home(config, ways), on_map(config, line_of(config, path))
             driven = [("path", line)]

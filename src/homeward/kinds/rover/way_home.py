@@ -25,7 +25,6 @@ from homeward.kinds.rover.kind import cells_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
 from homeward.planning.held import Held
-from homeward.planning.plan import floored
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.config import checked
@@ -35,6 +34,7 @@ from homeward.terrain import Cells
 from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.writing import collection_of, feature, route_gpx, route_kml, write_geojson
+from homeward.words import floored
 
 
 class WaysHome(NamedTuple):

@@ -14,6 +14,7 @@ from matplotlib.path import Path
 from homeward.arrays import FloatArray
 from homeward.models import Model
 from homeward.paper.counterexamples import Row, Story, all_stories, way_home
+from homeward.words import floored
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3
@@ -197,7 +198,8 @@ def _draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
                 axes.text(0.012, y, "does not apply", va="center", fontsize=9, color=QUIET)
                 continue
             axes.barh(y, value, height=0.82, color=colour)
-            axes.text(value + 0.012, y, f"{value:.4f}", va="center", fontsize=9, color=INK)
+            text = floored(value, 4) if k > 1 else f"{value:.4f}"  # the last two are lower bounds
+            axes.text(value + 0.012, y, text, va="center", fontsize=9, color=INK)
     axes.set_yticks(
         [r * step + (len(SERIES) - 1) / 2 for r in range(len(rows))],
         [row.policy for row in rows],

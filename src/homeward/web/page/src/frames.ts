@@ -1,6 +1,6 @@
 // Frames: one binary answer with named arrays, see docs/http-api.md.
 
-export type Numbers = Float32Array | Int32Array | Uint8Array;
+export type Numbers = Float32Array | Float64Array | Int32Array | Uint8Array;
 
 export interface FrameArray {
   data: Numbers;
@@ -55,7 +55,7 @@ function numbers(
   at: number,
   count: number,
 ): Numbers {
-  const make = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array }[dtype];
+  const make = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint8: Uint8Array }[dtype];
   if (!make) throw new Error(`The array ${name} has the unknown type ${dtype}.`);
   const bytes = count * make.BYTES_PER_ELEMENT;
   if (at + bytes > buffer.byteLength) throw new Error(`The array ${name} is cut short.`);

@@ -28,6 +28,14 @@ export function figure(value: number | null | undefined, digits = 4): string {
   return minus(String(Number(value.toPrecision(digits))));
 }
 
+/** Format a lower bound of any size with `digits` significant digits; it is never rounded up. */
+export function least(value: number, digits = 4): string {
+  const size = Math.abs(value) || 1;
+  const shown = size >= 1e6 || size < 1e-4 ? 3 : digits; // as `figure` does
+  const scale = 10 ** (shown - 1 - Math.floor(Math.log10(size)));
+  return figure(Math.floor(value * scale + 1e-6) / scale, shown);
+}
+
 /** Format a number with three digits and a power of ten: 1.06 × 10⁹. */
 function powerOfTen(value: number): string {
   const [digits = "", power = ""] = value.toExponential(2).split("e");
@@ -75,7 +83,8 @@ export function beside(value: number, level: number | null | undefined, digits =
   if (level === null || level === undefined) return lowered(value, digits);
   const mark = Number(levelName(level));
   const kept = keeps(value, level);
-  const held = kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -MAX_DECIMALS);
+  const sure = kept && mark >= 1;
+  const held = sure ? (1 - value < 1e-12 ? 1 : value) : kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -MAX_DECIMALS);
   for (let decimals = digits; decimals < MAX_DECIMALS; decimals++) {
     if (kept ? cut(held, decimals) >= mark : rounded(held, decimals) < mark) return lowered(held, decimals);
   }

@@ -75,7 +75,7 @@ async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
     const pictures: Shown[] = [];
     const values = level === null ? null : (known.get("v")?.data ?? null);
     const lit =
-      values && Uint8Array.from(values as Float32Array, (v) => (v >= (level ?? 0) - 1e-9 ? 1 : 0));
+      values && Uint8Array.from(values as Float64Array, (v) => (v >= (level ?? 0) - 1e-9 ? 1 : 0));
     const border = lit && borderOf(lit, ground.rows, ground.columns);
     for (const { layer, how, fixed } of ask.paint) {
       const array = known.get(layer);

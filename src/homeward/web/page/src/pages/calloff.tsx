@@ -11,7 +11,7 @@ import type { Plan } from "../calloff/world";
 import { to } from "../link";
 import { Level } from "../parts/level";
 import { dark } from "../parts/theme";
-import { hundredths, scatterWord } from "../words";
+import { beside, hundredths, scatterWord } from "../words";
 
 const GHOSTS = 100;
 const FIRST = 10; // seed before the first call; the next one gives a draw near the truth
@@ -172,7 +172,7 @@ export function CallOffPage() {
             role="img"
             aria-label={
               plan
-                ? `Map: the plan takes ${plan.out.length - 1} steps out, would see ${plan.gain} squares, and comes home with probability ${plan.proven.toFixed(3)}. ${count(inside)} squares have a way home at this level.`
+                ? `Map: the plan takes ${plan.out.length - 1} steps out, would see ${plan.gain} squares, and comes home with probability ${beside(plan.proven, null, 3)}. ${count(inside)} squares have a way home at this level.`
                 : "Map: nothing that is left to see is safe at this level."
             }
           />

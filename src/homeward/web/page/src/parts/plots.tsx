@@ -6,7 +6,7 @@ import type { Cursor } from "../run/cursor";
 import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
 import { Later } from "./later";
-import { chance, criterionName, figure, isOfRun } from "../words";
+import { beside, criterionName, figure, isOfRun } from "../words";
 
 interface Line {
   label: string;
@@ -50,10 +50,10 @@ function bounds(runs: readonly RunModel[]): Line[] {
         proven.length > 1 ? criterionName(criterion) : "",
       ].filter((word) => word);
       const stroke = STROKES[(i + k) % STROKES.length] as string;
-      const of = (name: "bound" | "kept") => (): Float32Array | null => {
+      const of = (name: "bound" | "kept") => (): Float64Array | null => {
         const { count, criteria: wide, [name]: table } = run.columns.value;
         if (!table.length) return null;
-        return Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
+        return Float64Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
       };
       const { level } = criterion;
       const label = (what: string): string => [...whose, what].join(", ");
@@ -65,9 +65,9 @@ function bounds(runs: readonly RunModel[]): Line[] {
         values: () => [level],
       };
       if (run.details.value && isOfRun(run.details.value)) {
-        const after = (): Float32Array | null => {
+        const after = (): Float64Array | null => {
           const kept = of("kept")();
-          const values = kept && new Float32Array(kept.length + 1).fill(1); // nothing is spent at first
+          const values = kept && new Float64Array(kept.length + 1).fill(1); // nothing is spent at first
           values?.set(kept ?? [], 1);
           return values;
         };
@@ -218,7 +218,7 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
 function valueAt(kind: Kind, { y, level }: Present, cursor: Cursor): string {
   const value = y[Math.min(y.length - 1, cursor.step.value)] ?? null;
   if (level) return "";
-  return kind.name === "bounds" && value !== null ? chance(value, 4) : figure(value, 5);
+  return kind.name === "bounds" && value !== null ? beside(value, null) : figure(value, 5);
 }
 
 function percent(part: number): string {

@@ -6,7 +6,7 @@ import type { Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
 import { GoOn } from "./status";
 import { Numbers } from "./numbers";
-import { MIN_SUCCESS, beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, levelName } from "../words";
+import { MIN_SUCCESS, beside, cellName, chance, compass, endWord, figure, isOfRun, keeps, least, levelName } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "other" | "passed" | "plan" | "closest" | "closed";
 
@@ -234,7 +234,7 @@ function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
             </span>
             <span class="num">
               <b data-value={String(bound)}>
-                {kind === "earn" ? figure(bound) : beside(bound, level)}
+                {kind === "earn" ? least(bound) : beside(bound, level)}
               </b>{" "}
               {kept ? "≥" : "<"} {kind === "earn" ? figure(level) : levelName(level)}
               {kept && kind !== "earn" && !keeps(kept_with, level) && (
@@ -283,7 +283,7 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
           )}
           {ignoresHome(why) && (
             <>
-              ; <b>s</b>, the way home from where it leads, which this explorer does not look at
+              ; <b>s</b>, the way home after it, which this explorer does not look at
             </>
           )}
           .
@@ -376,9 +376,9 @@ function ignoresHome(why: Why): boolean {
 
 /** Format an action's safety value, the one with the smallest margin; without any, its way home. */
 function safety(why: Why, action: WhyAction): string {
-  if (ignoresHome(why)) return figure(action.way_home, 3);
+  if (ignoresHome(why)) return beside(action.way_home ?? 0, null, 3);
   const tight = tightest(why, action);
-  if (!tight) return figure(Math.min(...action.safety), 3);
+  if (!tight) return least(Math.min(...action.safety), 3);
   return beside(tight.value, tight.level, 3).replace(/(\.\d*?)0+$/, "$1");
 }
 
@@ -402,9 +402,9 @@ function Table({ why }: { why: Why }) {
           isRefused(why, action) ? [null, "–"] : [action.exploration, figure(action.exploration)],
           ...why.criteria.map(({ kind, level }, k): [number | undefined, string] => {
             const value = action.safety[k];
-            return [value, kind === "earn" ? figure(value) : beside(value ?? 0, level)];
+            return [value, kind === "earn" ? least(value ?? 0) : beside(value ?? 0, level)];
           }),
-          ...(ignored ? [[action.way_home, chance(action.way_home ?? 0, 4)] as [number | null, string]] : []),
+          ...(ignored ? [[action.way_home, beside(action.way_home ?? 0, null)] as [number | null, string]] : []),
         ];
         return (
           <tr key={action.action} class={sign} data-action={action.action}>

@@ -42,7 +42,7 @@ export class Playback {
   readonly next: Int32Array; // [N] the cell after each step
   private readonly seenFrom: Int32Array; // [S] the step from which a cell is seen, −1 for never
   private readonly moments: Int32Array; // [M]
-  private readonly wayHome: Float32Array; // [M]
+  private readonly wayHome: Float64Array; // [M]
   private readonly counts: Int32Array; // [M]
   private readonly flips: Int32Array;
   private readonly ordered: Int32Array; // steps from which cells are seen, ascending
@@ -57,7 +57,7 @@ export class Playback {
     this.next = new Int32Array(bytesOf(stored.next));
     this.seenFrom = new Int32Array(bytesOf(stored.seen));
     this.moments = new Int32Array(bytesOf(stored.moments));
-    this.wayHome = new Float32Array(bytesOf(stored.way_home));
+    this.wayHome = new Float64Array(bytesOf(stored.way_home));
     this.counts = new Int32Array(bytesOf(stored.counts));
     this.flips = new Int32Array(bytesOf(stored.flips));
     this.inside = new Uint8Array(this.height.length);

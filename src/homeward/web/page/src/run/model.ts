@@ -18,8 +18,8 @@ export interface Columns {
   criteria: number;
   state: Int32Array; // [N]
   next: Int32Array; // [N]
-  bound: Float32Array; // [N, K]
-  kept: Float32Array; // [N, K]
+  bound: Float64Array; // [N, K]
+  kept: Float64Array; // [N, K]
   known: Float32Array | null; // [N] after each step
   knownAtStart: number | null; // before the first step
   plan_ms: Float32Array | null; // [N]
@@ -30,8 +30,8 @@ const NONE: Columns = {
   criteria: 0,
   state: new Int32Array(),
   next: new Int32Array(),
-  bound: new Float32Array(),
-  kept: new Float32Array(),
+  bound: new Float64Array(),
+  kept: new Float64Array(),
   known: null,
   knownAtStart: null,
   plan_ms: null,
@@ -259,7 +259,7 @@ function joined(
 ): Columns {
   const added = arrays.get("state")?.data.length ?? 0;
   const criteria = arrays.get("bound")?.shape[1] ?? before.criteria;
-  const append = <T extends Int32Array | Float32Array>(name: string, old: T | null, out: T) => {
+  const append = <T extends Int32Array | Float32Array | Float64Array>(name: string, old: T | null, out: T) => {
     const data = arrays.get(name)?.data;
     if ((!data && added) || (before.count && !old)) return null;
     if (old) out.set(old);
@@ -268,14 +268,15 @@ function joined(
   };
   const count = before.count + added;
   const integers = (): Int32Array => new Int32Array(count);
-  const reals = (wide = 1): Float32Array => new Float32Array(count * wide);
+  const reals = (): Float32Array => new Float32Array(count);
+  const bounds = (): Float64Array => new Float64Array(count * criteria);
   return {
     count,
     criteria,
     state: append("state", before.state, integers()) ?? integers(),
     next: append("next", before.next, integers()) ?? integers(),
-    bound: append("bound", before.bound, reals(criteria)) ?? new Float32Array(),
-    kept: append("kept", before.kept, reals(criteria)) ?? new Float32Array(),
+    bound: append("bound", before.bound, bounds()) ?? new Float64Array(),
+    kept: append("kept", before.kept, bounds()) ?? new Float64Array(),
     known: append("known", before.known, reals()),
     knownAtStart: knownAtStart ?? before.knownAtStart,
     plan_ms: append("plan_ms", before.plan_ms, reals()),

@@ -1,7 +1,7 @@
 // Where compared runs part, and why: the first step at which their moves differ, and both decisions there.
 
 import type { Why, WhyAction } from "../api";
-import { cellName, chance, figure, keeps, levelName } from "../words";
+import { beside, cellName, figure, keeps, levelName } from "../words";
 import type { Columns } from "./model";
 
 /** Return the number of steps that two runs have in common: they differ at the next one, or one ends. */
@@ -38,7 +38,7 @@ function lackOf({ safety }: WhyAction, { level, why }: Decided): string {
   const found = safety[least];
   if (level === null || found === undefined) return "too little way home";
   const below = keeps(found, level) ? ", and the risk that is left does not cover it" : `, below ${levelName(level)}`;
-  return `a way home with probability ${chance(found)} after it${below}`;
+  return `a way home with probability ${beside(found, level)} after it${below}`;
 }
 
 /** Return the name of the chosen move. */
