@@ -277,7 +277,9 @@ def report_taken(answer: Mapping[str, Any]) -> str:
         "own": f"{outcome[answer['worked']]}, by the user's own choice",
         "step": outcome[answer["worked"]],
     }[status]
-    kept = "" if status != "moved" else f"; what is left of the promise is {at_least(answer['kept'])}"
+    kept = (
+        "" if status != "moved" else f"; what is left of the promise is {at_least(answer['kept'])}"
+    )
     if answer["end"] == "refuted":
         kept = f"; {ENDS['refuted']}"
     return f"{step}: {event}; the vehicle is at {where}{kept}."

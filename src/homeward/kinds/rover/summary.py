@@ -16,19 +16,11 @@ from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.targets import describe
 from homeward.kinds.rover.terrain import crossings_of, pinned
-<<<<<<< HEAD
 from homeward.planning.explorer import End
-from homeward.planning.plan import floored
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees
-from homeward.words import ENDS, length, levels_said, sentence
-=======
-from homeward.runs.manifest import Manifest
-from homeward.terrain import Cells
-from homeward.terrain.gdal import has_degrees
-from homeward.words import floored, length, sentence
->>>>>>> 3a39946 (Cut bounds or send them in double precision)
+from homeward.words import ENDS, floored, length, levels_said, sentence
 
 PATH, TERRAIN, SUMMARY = "path.geojson", "terrain.tif", "summary.md"
 POINTS, WAY, GPX = "path_points.geojson", "way_home.geojson", "way_home.gpx"
