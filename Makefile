@@ -44,6 +44,7 @@ check: $(READY)  ## the laws behind the planner on random problems, each on a sm
 	$(BIN)/python -m lab check locality --runs 10 --limit 30
 	$(BIN)/python -m lab check refuted --runs 40 --limit 40
 	$(BIN)/python -m lab check progress --runs 40 --steps 300 --study $$(mktemp -d)/progress.sqlite
+	$(BIN)/python -m lab check standing --grounds 8 --seeds 2
 
 bench: $(READY)  ## times and ratios against peers, each on a small sample
 	$(BIN)/python -m lab bench planning --steps 10 --samples 1

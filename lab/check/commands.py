@@ -30,6 +30,7 @@ for command in (
     counted_commands.ground,
     counted_commands.interrupt,
     counted_commands.sight,
+    counted_commands.standing,
 ):
     app.command()(command)
 

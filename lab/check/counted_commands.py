@@ -332,3 +332,47 @@ def sight(worlds: Worlds = 1000, seed: Seed = 0, as_json: Json = False) -> None:
         f"{refuted} of {len(rows)} claims are refuted at 99% confidence",
         as_json,
     )
+
+
+def standing(
+    count: Annotated[
+        int, typer.Option("--grounds", help="Environments, of 26.", min=1, max=26)
+    ] = 26,
+    seeds: Annotated[int, typer.Option(help="Runs in each environment.", min=1)] = 10,
+    limit: Annotated[int, typer.Option(help="Steps of each run.", min=1)] = 300,
+    as_json: Json = False,
+) -> None:
+    """Check that the explorer does not spend its budget on actions that probably stay.
+
+    It explores Gymnasium environments whose moves slip: small grids with holes, whose model is
+    counted, FrozenLake and CliffWalking. Where a step spends some of the budget, as many tries as
+    the budget allows must leave the state with probability .4 or more. The exit code is 1 if not.
+    """
+    from itertools import islice
+
+    from lab.check.standing import grounds, strolls
+
+    rows, broken = [], []
+    for ground in track(islice(grounds(), count), "environments", quiet=as_json, total=count):
+        runs = list(strolls(ground, seeds, limit))
+        rows.append(
+            {
+                "environment": str(ground),
+                "δ": ground.delta,
+                "steps": sum(run.steps for run in runs) / seeds,
+                "states visited": sum(run.visited for run in runs) / seeds,
+                "budget spent": round(sum(run.spent for run in runs) / seeds, 3),
+                "lost": sum(run.is_lost for run in runs),
+            }
+        )
+        broken += [
+            {"environment": str(ground), "seed": seed, "fault": fault}
+            for seed, run in enumerate(runs)
+            for fault in run.faults
+        ]
+    conclude(
+        {"rows": rows, "broken": broken, "holds": not broken},
+        {"rows": "Runs, means of each environment", "broken": "Steps that break the rule"},
+        f"{len(broken)} steps break the rule in {count * seeds} runs",
+        as_json,
+    )

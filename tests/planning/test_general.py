@@ -1,22 +1,26 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
+from homeward.planning.explorer import End, Explorer
 from homeward.planning.general import best_ratio
 from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
+from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:
     from homeward.planning.held import Account, Held
@@ -193,6 +197,54 @@ def test_a_held_way_home_that_is_better_is_kept() -> None:
     again = returns_of(belief, model, ledger, first.account, 2, None)
     assert again.value[2] >= first.value[2]
     assert again.account.spent == first.account.spent
+
+
+class SlipperyYard(gymnasium.Env[Any, Any]):
+    """A 4 × 4 yard with a hole; of ten moves, one goes anywhere; the last action stays."""
+
+    observation_space, action_space = spaces.Discrete(16), spaces.Discrete(5)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.row = self.column = 0
+        return 0, {}
+
+    def step(self, action: int) -> Any:
+        if action < 4 and self.np_random.random() < 0.1:
+            action = int(self.np_random.integers(4))
+        down, right = ((-1, 0), (0, 1), (1, 0), (0, -1), (0, 0))[action]
+        self.row, self.column = np.clip([self.row + down, self.column + right], 0, 3).tolist()
+        return 4 * self.row + self.column, 0.0, (self.row, self.column) == (1, 1), False, {}
+
+
+@pytest.mark.parametrize("tries", [100, 400])
+def test_no_risk_is_taken_to_wait_for_a_slip(tries: int) -> None:
+    table = from_gymnasium(SlipperyYard(), tries=tries)
+    for seed in range(4):
+        planner = Planner(RMax(), [ReturnHome(0.95)])
+        explorer = Explorer(planner, table.belief(), table.world(seed))
+        model, spent = explorer.belief.mean().sparse(), explorer.held.accounts[0].spent
+        for step in explorer.explore(60):
+            assert step.held is not None
+            row, now = model.row(step.plan.state, step.plan.action), step.held.accounts[0].spent
+            assert now <= spent + 1e-12 or row[step.plan.state] < 0.5
+            model, spent = explorer.belief.mean().sparse(), now
+
+
+def test_no_run_goes_to_and_fro_between_places_to_wait_in() -> None:
+    # 0 and 1 are beside each other; a leap from either slips into a new place, or into a hole.
+    rows = np.zeros((5, 3, 5))
+    rows[[0, 1, 2, 3], 0, [1, 0, 0, 1]] = 1.0
+    rows[:4, 1:, :4] = np.eye(4)[:, None]
+    rows[4, :, 4] = 1.0
+    for here in (0, 1):
+        rows[here, 1] = 0.0
+        rows[here, 1, [here, 2 + here, 4]] = 0.66, 0.3, 0.04
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    planner = Planner(RMax(), [ReturnHome(0.95)])
+    explorer = Explorer(planner, belief, ModelWorld(belief.worlds[0]))
+    assert [step.state for step in explorer.explore(60)] == [1]
+    assert explorer.end is End.BUDGET
 
 
 @pytest.mark.parametrize("doubt", [0.047, 0.0476, 0.048, 0.049])

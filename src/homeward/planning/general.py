@@ -12,8 +12,10 @@ average reward that is possible without risk is subtracted from every reward, so
 only waiting.
 
 The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
-risk instead: the expected decrease of the bound on coming home (`general_returns`). If no proposal
-is left, the explorer follows the policy that earns most without additional risk.
+risk instead: the expected decrease of the bound on coming home (`general_returns`). An action with
+a risk has to go somewhere or to collect a bonus: it is left out if all tries that the budget allows
+probably stay (`LEAST_GOING`). If no proposal is left, the explorer follows the policy that earns
+most without additional risk.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs import FiniteBelief
 from homeward.bonuses import checked_bonus
 from homeward.models import Model, SparseMDP
 from homeward.planning.held import Account, Held, Proposal
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from homeward.planning.guide import Task
 
 STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
+LEAST_GOING = 0.4  # least probability that a charged action leaves before the budget is spent
 MIN_RATE_SHARE = 1e-6  # least rate that is reported, as a fraction of the floor
 MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
 MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
@@ -92,7 +96,11 @@ class GeneralSearch:
                 np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
         bonus = checked_bonus(planner.bonus, belief, model.reward)
         inside = np.ones(share.shape, bool) if self.task.allowed is None else self.task.allowed
-        ratio, limit = self._worth_learning(model, bonus, share, inside, state)
+        # In other states the charges are bounds, which learning on the way there may lower. On a
+        # `FiniteBelief` they hardly change, and without news for long they do not.
+        everywhere = isinstance(belief, FiniteBelief) or held.idle > model.states
+        goes = (bonus > 0.0) | _goes(model, share, slice(None) if everywhere else state)
+        ratio, limit = self._worth_learning(model, bonus, share, inside, goes, state)
         if ratio.action >= 0 and learn:
             action, earned, method = ratio.action, None, "rate"
             proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
@@ -136,10 +144,16 @@ class GeneralSearch:
         return plan, paid, limit
 
     def _worth_learning(
-        self, model: SparseMDP, bonus: FloatArray, share: FloatArray, inside: BoolArray, state: int
+        self,
+        model: SparseMDP,
+        bonus: FloatArray,
+        share: FloatArray,
+        inside: BoolArray,
+        goes: BoolArray,
+        state: int,
     ) -> tuple[Ratio, Limit]:
         """Return the best ratio of gain to steps, else of gain to risk; and the `Limit`."""
-        floor, affordable = self.task.floor, inside & (share <= 1.0)
+        floor, affordable = self.task.floor, inside & goes & (share <= 1.0)
         remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
         free = inside & (share <= 0.0)
@@ -164,6 +178,20 @@ class GeneralSearch:
                 ratio = beyond._replace(gain=gain)
             limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + BUDGET_TOLERANCE))
         return ratio, limit
+
+
+def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
+    """Return the mask [S, A] of the actions whose risk is for going somewhere.
+
+    Each try spends the `share` [S, A] of the remaining budget. As many tries as the budget allows
+    leave the state with probability `LEAST_GOING` or more. Only the states `where` are checked.
+    """
+    here = np.repeat(np.arange(model.states), model.actions)
+    stays = np.asarray(model.transitions[np.arange(share.size), here]).reshape(share.shape)
+    tries = np.floor(1.0 / np.maximum(share, STEP_RISK))
+    goes: BoolArray = np.ones(share.shape, bool)
+    goes[where] = ((stays**tries <= 1.0 - LEAST_GOING) | (share <= 0.0))[where]
+    return goes
 
 
 def best_earning(
