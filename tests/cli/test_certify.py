@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import zlib
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.certificates.kinds import NAME as HILL
+from tests.cli.test_app import homeward
 from tests.runs.kinds import meadow
 from typer.testing import CliRunner
 
@@ -15,7 +19,7 @@ from homeward.certificates import certificate
 from homeward.cli.app import app
 from homeward.errors import HomewardError
 from homeward.runs import Run
-from homeward.runs.log import to_line
+from homeward.runs.log import text_of, to_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +134,88 @@ def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
     assert told["refuted"] is True
     assert told["homes"][0]["reasons"][0].startswith("step 3: ")
     assert told["run"]["reasons"][0].startswith("step 3: the holding in the log is")
+
+
+def tampered(run: Run, line: int, field: str, value: object) -> None:
+    """Replace a field in a line of the log, or delete it if the value is `...`."""
+    path = run.directory / "steps.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = json.loads(text_of(lines[line]))
+    place, _, name = field.rpartition(".")
+    part = record[place] if place else record
+    if value is ...:
+        del part[name]
+    else:
+        part[name] = value
+    text = json.dumps(record, separators=(",", ":")).encode()
+    lines[line] = text[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(text)
+    path.write_bytes(b"".join(lines))
+
+
+NONSENSE: tuple[Any, ...] = (..., None, True, 2.5, -5, 10**6, 10**400, math.nan, "x", [], {})
+
+
+@pytest.mark.parametrize("paper", [False, True])
+@pytest.mark.parametrize("line", [0, -1])
+@pytest.mark.parametrize("field", ["state", "action", "next_state", "status", "bounds", "step"])
+def test_nonsense_in_a_log_is_refuted_or_refused(
+    run: Run, tmp_path: Path, field: str, line: int, *, paper: bool
+) -> None:
+    if not paper:
+        run = Run.create(tmp_path / "grid", "grid", {"size": 4, "seed": 3, "limit": 3})
+        run.resume()
+    path = run.directory / "steps.jsonl"
+    kept = path.read_bytes()
+    for value in NONSENSE:
+        path.write_bytes(kept)
+        tampered(run, line, field, value)
+        step = ["--step", 1, "--method", "arithmetic"] if paper and line == 0 else []
+        result = invoke(run.directory, *step)
+        if not isinstance(result.exception, HomewardError):
+            assert isinstance(result.exception, SystemExit), (value, result.exception)
+            assert result.exit_code == 1, value
+
+
+@pytest.mark.parametrize("field", ["kept", "spent", "ways", "path", "worth", "idle"])
+def test_nonsense_in_the_risk_budget_is_refuted_or_refused(tmp_path: Path, field: str) -> None:
+    run = Run.create(tmp_path / "grid", "grid", {"size": 4, "seed": 3, "limit": 3})
+    run.resume()
+    path = run.directory / "steps.jsonl"
+    kept = path.read_bytes()
+    for line, value in product((0, -1), (*NONSENSE, [[]], [[[0], [10**400]]])):
+        if value is True and field == "kept":
+            continue  # equals 1
+        path.write_bytes(kept)
+        tampered(run, line, f"holding.{field}", value)
+        result = invoke(run.directory)
+        if not isinstance(result.exception, HomewardError):
+            assert isinstance(result.exception, SystemExit), (value, result.exception)
+            assert result.exit_code == 1, value
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (2.5, "line 2 is damaged: the action is 2.5, expected a whole number"),
+        (10**6, "in step 2 the recorded action is 1000000, outside 0..4"),
+    ],
+)
+def test_an_action_that_does_not_exist_is_one_line_and_exit_code_two(
+    run: Run, value: object, said: str
+) -> None:
+    tampered(run, 1, "action", value)
+    result = homeward("certify", str(run.directory))
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_text_that_can_not_be_encoded_is_refuted_like_any_other(run: Run) -> None:
+    tampered(run, -1, "observation", "\ud800")
+    result = homeward("certify", str(run.directory), "--method", "arithmetic")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "the observation in the log is \\ud800" in " ".join(result.stdout.split())
 
 
 def test_a_general_model_is_only_planned_again_and_that_is_said(tmp_path: Path) -> None:

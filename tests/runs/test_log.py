@@ -37,10 +37,10 @@ NUMBERS = st.floats(allow_nan=False)
 @given(
     st.builds(
         Record,
-        step=st.integers(1),
-        state=st.integers(0),
-        action=st.integers(0),
-        next_state=st.integers(0),
+        step=st.integers(1, 2**31 - 1),
+        state=st.integers(0, 2**31 - 1),
+        action=st.integers(-1, 2**31 - 1),
+        next_state=st.integers(0, 2**31 - 1),
         observation=st.recursive(st.text(), lambda inner: st.lists(inner), max_leaves=3),
         status=st.text(),
         value=NUMBERS,

@@ -141,7 +141,7 @@ class _Account:
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
             paid = spent[k] - self.spent
-        except (KeyError, TypeError, ValueError, IndexError) as cause:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as cause:
             self.unread = True
             self._object(step, f"the record can't be read ({type(cause).__name__}: {cause})")
             return
@@ -208,7 +208,7 @@ class _Account:
             used = f"{self.used[n]:.6g} {allowance.unit}"
             try:
                 recorded = float(step.holding["used"][k][n])
-            except (KeyError, TypeError, ValueError, IndexError):
+            except (KeyError, TypeError, ValueError, IndexError, OverflowError):
                 recorded = np.nan
             if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
                 self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {used}")

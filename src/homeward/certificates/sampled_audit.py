@@ -59,7 +59,7 @@ def audit_sampled(
                 spent = float(step.holding["spent"][k])
                 tallies = step.holding.get("sampled", ())
                 chance = float(tallies[k][3]) if tallies and len(tallies[k]) > 3 else 1.0
-            except (KeyError, TypeError, ValueError, IndexError) as cause:
+            except (KeyError, TypeError, ValueError, IndexError, OverflowError) as cause:
                 reasons[k].append(f"step {step.step}: the record can't be read ({cause})")
                 continue
             ahead = _returning(rows, after, claim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ def run_app(app: typer.Typer, name: str) -> None:
     from homeward.memory import keep_freed
 
     keep_freed()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may have bytes that are not text
+        sys.stdout.reconfigure(errors="backslashreplace")
     with listening():
         try:
             app()

@@ -34,6 +34,7 @@ from homeward.files import json_safe, refusing
 
 SYNC_SECONDS = 0.2
 
+MAX_NUMBER = 2**31  # states, actions and steps are smaller
 MAX_LINE_BYTES = 64 << 20  # a longer line is damaged; a warm start has a few million bytes
 TIME = np.dtype("<f4")  # type of a planning time
 LOOK, OWN, MOVED = REPORTED = ("look", "own", "moved")
@@ -105,13 +106,43 @@ def text_of(line: bytes) -> bytes:
 
 
 def from_line(line: bytes) -> Record:
-    """Return the record of a line of the log; raise `ValueError` if the line is invalid."""
-    value = json.loads(text_of(line))
-    for name in ("value", "upper"):
-        value[name] = float(value[name])
-    for name in ("bounds", "kept_bounds"):
-        value[name] = tuple(float(x) for x in value[name])
-    return Record(**value)
+    """Return the record of a line of the log.
+
+    Raise `ValueError` if the line was not written to its end, and `InvalidFileError` if it was, but
+    is not a record.
+    """
+    text = text_of(line)
+    try:
+        value = json.loads(text)
+        for name in ("value", "upper"):
+            value[name] = _number(value[name], name)
+        for name in ("bounds", "kept_bounds"):
+            value[name] = tuple(_number(bound, name) for bound in value[name])
+        record = Record(**value)
+    except InvalidFileError:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError) as cause:
+        raise InvalidFileError(f"it is not a record: {type(cause).__name__}: {cause}") from cause
+    for name, least in (("step", 1), ("state", 0), ("action", -1), ("next_state", 0)):
+        given = getattr(record, name)
+        if type(given) is not int or not least <= given < MAX_NUMBER:
+            what = f"the {name.replace('_', ' ')}"
+            raise InvalidFileError(f"{what} is {given!r}, expected a whole number from {least}")
+    kinds = {"status": str, "seeds": dict, "holding": dict, "report": dict, "evaluators": list}
+    for name, kind in kinds.items():
+        given = getattr(record, name)
+        if not isinstance(given, kind) and (given is not None or kind is str):
+            raise InvalidFileError(f"the field {name} is {given!r}, expected a {kind.__name__}")
+    return record
+
+
+def _number(given: Any, name: str) -> float:
+    """Return a number that `json_safe` wrote; raise if it is another value."""
+    if given in ("inf", "-inf", "nan") or type(given) is float:
+        return float(given)
+    if type(given) is int and abs(given) < MAX_NUMBER:
+        return float(given)
+    raise InvalidFileError(f"the field {name} has {given!r}, expected a number")
 
 
 def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T, int]]:
@@ -124,7 +155,9 @@ def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T,
         number += 1
         try:
             parsed = parse(line)
-        except (ValueError, TypeError, KeyError) as reason:
+        except InvalidFileError as reason:
+            raise InvalidFileError(f"{file.name}: line {number} is damaged: {reason}") from reason
+        except ValueError as reason:
             if (line.endswith(b"\n") or len(line) == MAX_LINE_BYTES) and file.read(1):
                 message = f"{file.name}: line {number} is damaged: {reason}"
                 raise InvalidFileError(message) from reason

@@ -13,7 +13,7 @@ from homeward.planning.remote import RemoteExplorer
 from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
 from homeward.runs.observation_codec import decode, encode
-from homeward.runs.retracing import holding_of, to_record
+from homeward.runs.retracing import check_numbers, holding_of, to_record
 from homeward.safety import StayInside
 
 
@@ -92,7 +92,9 @@ def report_of(record: Record, kind: Kind) -> VehicleEvent:
 
 def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> None:
     """Update an explorer by further records, without planning."""
+    model = explorer.belief.mean()
     for record in records:
+        check_numbers(record, model)
         if record.state != explorer.world.state:
             raise InvalidFileError(
                 f"step {record.step} starts in state {record.state}, but the vehicle is in state "

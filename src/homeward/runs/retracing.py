@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from homeward.errors import InvalidFileError
+from homeward.errors import InvalidFileError, prefixed
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.kind import Kind
 from homeward.runs.log import Record
 
 if TYPE_CHECKING:
+    from homeward.models import Model
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
 
@@ -95,7 +96,10 @@ def replay(
     from homeward.planning.paper import PaperExplorer
     from homeward.solvers import Status
 
+    model = explorer.belief.mean()
     for record in records:
+        with prefixed(directory, InvalidFileError):
+            check_numbers(record, model)
         before = explorer.held
         if record.step <= warm_step or not plan_again:
             _check_field(record, "state", explorer.world.state, directory)
@@ -127,6 +131,17 @@ def replay(
                 start_from(explorer, WarmStart.of(step.plan))
         _check_field(record, "observation", kind.written(observation), directory)
         _check_field(record, "next_state", explorer.world.state, directory)
+
+
+def check_numbers(record: Record, model: Model) -> None:
+    """Raise if a record has a state or an action that the model does not have."""
+    counts = {"state": model.states, "next_state": model.states, "action": model.actions}
+    for name, count in counts.items():
+        if getattr(record, name) >= count:
+            raise InvalidFileError(
+                f"in step {record.step} the recorded {name.replace('_', ' ')} is "
+                f"{getattr(record, name)}, outside 0..{count - 1}"
+            )
 
 
 def _check_field(record: Record, name: str, repeated: Any, directory: Path) -> None:

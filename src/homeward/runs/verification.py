@@ -25,7 +25,7 @@ from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
-from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError, prefixed
 from homeward.planning.explorer import End, Loop
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs import Run
@@ -33,11 +33,13 @@ from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_with, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
-from homeward.runs.retracing import replay, to_record
+from homeward.runs.retracing import check_numbers, replay, to_record
 from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
 from homeward.words import ENDS, counted
 
-PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
+PLANNED_FIELDS = (
+    *("state", "action", "status", "observation", "next_state", "holding", "evaluators"),
+)
 """Fields of a record that a second planning must reproduce, in addition to its bounds."""
 
 
@@ -85,6 +87,10 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         )
     setup = run.setup(kind, config)
     explorer = remote_explorer(setup) if run.is_mission else setup.explorer()
+    model = explorer.belief.mean()
+    with prefixed(run.directory, InvalidFileError):
+        for each in records:
+            check_numbers(each, model)
     if explorer.held is not None:
         return _judge_run(run, records, record, kind, explorer, run.setup(kind, config))
     warm_step = max((r.step for r in before if r.seeds is not None), default=0)
@@ -125,7 +131,7 @@ def _judge_run(
     last = records[-1]
     try:
         kept = float(last.holding["kept"])
-    except (KeyError, TypeError, ValueError) as cause:
+    except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise InvalidFileError(
             f"{run.directory}: step {last.step} has no valid risk budget: {cause}"
         ) from cause
