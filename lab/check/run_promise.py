@@ -36,7 +36,15 @@ from homeward.planning.planner import Planner
 from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
 
-Kind = Literal["moves", "chancy moves", "general", "paid moves", "own moves", "own general"]
+Kind = Literal[
+    "moves",
+    "chancy moves",
+    "general",
+    "paid moves",
+    "own moves",
+    "own paid moves",
+    "own general",
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
@@ -135,11 +143,11 @@ class WorstRecall:
 def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> RunCase:
     """Draw a belief with worlds of the given kind, and a planner for it."""
     general = kind in ("general", "own general")
-    worlds = _general(rng) if general else _moves(kind, rng)
+    worlds = _general(kind, rng) if general else _moves(kind, rng)
     states, actions = worlds.counts.shape
     belief: FiniteBelief | OwnBelief = worlds
     shows: IntArray | None = None
-    if kind in ("own moves", "own general"):
+    if kind.startswith("own"):
         own = OwnBelief if general else OwnMoves
         loose = rng.choice([0.0, 0.0, 0.0, 0.1, 0.6, 1.0], (DEPTH, states, actions))
         belief = own(worlds, loose * (rng.random() < 0.8))
@@ -305,18 +313,18 @@ def _moves(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
     dest[1:, 1] = np.arange(states - 1)  # state 0 is reachable
     often = rng.choice([0.4, 0.7, 0.9, 1.0], dest.shape)
     success = (rng.random((count, *dest.shape)) < often) * 1.0
-    if kind not in ("moves", "own moves") or (kind == "own moves" and rng.random() < 0.5):
+    if kind != "moves" and (not kind.startswith("own") or rng.random() < 0.5):
         success *= rng.choice([1.0, 1.0, 0.6, 0.2], success.shape)
     reward = np.zeros(dest.shape)
-    if kind == "paid moves":
+    if kind in ("paid moves", "own paid moves"):
         reward = rng.choice([0.0, 0.0, -0.1], dest.shape)
     reward[:, 1:][rng.random((states, moves)) < 0.1] = -np.inf
     weights = rng.dirichlet(np.full(count, float(rng.choice([0.3, 1.0, 5.0]))))
     return FiniteBelief([Moves(dest, world, reward) for world in success], weights)
 
 
-def _general(rng: np.random.Generator) -> FiniteBelief:
-    """Draw 2 to 4 worlds with 3 to 5 states and 2 or 3 actions."""
+def _general(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
+    """Draw 2 to 4 worlds with 3 to 5 states and 2 or 3 actions; some are fatal in some worlds."""
     states, actions, count = (int(rng.integers(*span)) for span in ((3, 6), (2, 4), (2, 5)))
     sharp = float(rng.choice([0.02, 0.1, 0.3]))
     rows = rng.dirichlet(np.full(states, sharp), (count, states, actions))
@@ -326,4 +334,8 @@ def _general(rng: np.random.Generator) -> FiniteBelief:
     rows[:, shared] = rows[0, shared]
     rows[rng.random((count, states, actions)) < 0.05] *= 0.8  # the process may end in some rows
     weights = rng.dirichlet(np.ones(count))
+    if kind == "own general" and rng.random() < 0.5:
+        rows[:, rng.random((states, actions)) < 0.5] = np.eye(states)[rng.integers(states)]
+        rows[1:][rng.random((count - 1, states, actions)) < 0.2] = 0.0
+        weights = np.sort(rng.dirichlet(np.full(count, 0.5)))[::-1]
     return FiniteBelief([SparseMDP.from_dense(world) for world in rows], weights)

@@ -1,5 +1,6 @@
 from .base import Belief as Belief
 from .base import MoveSets as MoveSets
+from .base import claim_of_moves as claim_of_moves
 from .base import corrections_of as corrections_of
 from .categorical_heights import HeightBelief as HeightBelief
 from .categorical_heights import Reveal as Reveal

@@ -214,6 +214,17 @@ class Belief(ABC):
         return model
 
 
+def claim_of_moves(belief: Belief) -> str | None:
+    """Return the name of a method that a belief overrides to claim something of moves, if any."""
+    for name, given in (("blocked_probability", ()), ("move_corrections", (0.5,))):
+        try:
+            getattr(belief, name)(*given)
+        except InvalidBeliefError:  # the belief itself says that it knows nothing of moves
+            continue
+        return name
+    return None
+
+
 def corrections_of(
     belief: Belief, model: Model, discount: float, kind: Correction | None = None
 ) -> Corrections:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from homeward.arrays import FloatArray, index, number, place
-from homeward.beliefs.base import Belief, MoveSets
+from homeward.beliefs.base import Belief, MoveSets, claim_of_moves
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
 from homeward.bonuses import nats_of
@@ -206,6 +206,10 @@ class Claims:
     def check_moves(self, drawn: Drawn) -> None:
         """Report claims on moves that the draws or other claims contradict."""
         if not isinstance(self.model, Moves):
+            name = claim_of_moves(self.belief)
+            if name is not None:
+                expected = "mean() is a Moves, as this is about moves that work or fail"
+                self.findings.add("moves", f"{name}()", expected, "mean() is a SparseMDP")
             return
         belief, findings, p = self.belief, self.findings, self.model.success
         success = drawn.chance.reshape(-1, *p.shape)

@@ -25,11 +25,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from homeward.arrays import FloatArray
 from homeward.beliefs import Belief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.models import Moves, SparseMDP
+from homeward.models import Moves
 from homeward.planning.ledger import Edges, Ledger, Survey
 from homeward.solvers.folding import missing_mass
 
@@ -37,12 +38,14 @@ ROUNDED = 1.0 + 2.0**-46  # more than a sum of a few products of probabilities i
 NOTHING: Edges = np.empty(0, np.int64), np.empty(0, np.int64)
 
 
-def after_rows(model: SparseMDP, state: int, value: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the bounds [A] on a general model, from the `value` [S] and the correction [S, A]."""
-    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
-    chances, lost = rows.toarray(), 1.0 - value
-    corrected = (chances * lost).sum(axis=1) - sigma[state]
-    least = np.minimum(corrected, np.minimum(chances, lost).sum(axis=1))
+def after_rows(rows: csr_array, sigma: FloatArray, value: FloatArray) -> FloatArray:
+    """Return the bounds [n] for mean rows [n, S] of a general model with corrections σ [n].
+
+    `value` [S] are lower bounds on coming home from each state.
+    """
+    lost, once = 1.0 - value, rows.copy()
+    once.data = np.minimum(rows.data, lost[rows.indices])
+    least = np.minimum(rows @ lost - sigma, once.sum(axis=1))
     bounds: FloatArray = np.clip(1.0 - (missing_mass(rows) + least) * ROUNDED, 0.0, 1.0)
     return bounds
 

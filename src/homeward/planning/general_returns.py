@@ -4,8 +4,9 @@ Let Y be the probability that the held way home works, and v a lower bound on it
 action is the expected decrease of v. On a `FiniteBelief` v is Y itself: the way home is evaluated
 in each world. On a `DirichletBelief` v is the corrected value of the way home, before the action
 and after an update on each of its outcomes; the charge is negative if v is expected to rise. On
-other beliefs the charge is 1 − (σ[s, a] + Σ_t p[s, a, t] v_t), by the one-step lemma
-(``docs/theory.md``, section 11).
+other beliefs the charge is u(s) − w(s, a): u is an upper bound on the probability that the held way
+home works, and w a lower bound on the probability that the next one works after the action
+(`after_action.after_rows`; ``docs/theory.md``, section 11). Both are exact where rows are known.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.models import SparseMDP
+from homeward.models import Moves, SparseMDP
 from homeward.planning.adaptive import LEAST_LINK, Worlds, can_reach
 from homeward.planning.after_action import after_rows
-from homeward.planning.graph import mask_of
+from homeward.planning.graph import graph_of, mask_of
 from homeward.planning.held import Account
-from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
+from homeward.solvers import GIVE_UP, solve_return
+from homeward.solvers.folding import missing_mass
 
 if TYPE_CHECKING:
     from homeward.planning.ledger import Ledger
 
 SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability
+LEAST_RISE = 1e-9  # rise of a bound, in probability, that is worth another round
 
 
 class Returns(NamedTuple):
@@ -63,19 +66,25 @@ def returns_of(
     """Return the ways home and the charge of each action; `account` is None before a run."""
     if isinstance(belief, FiniteBelief) and correction is not Correction.NAIVE:
         return _exact_returns(belief, ledger, account, state)
-    sigma, solved = _corrected(belief, model, ledger, correction)
-    policy, value = solved.policy, solved.value
-    ahead = sigma + (model.transitions @ value).reshape(model.states, model.actions)
-    after = after_rows(model, state, value, sigma)
+    sigma, policy, value = _corrected(belief, model, ledger, correction)
+    ahead = after_rows(model.transitions, sigma.ravel(), value).reshape(sigma.shape)
+    after = ahead[state]
     if isinstance(belief, DirichletBelief):
         charge = np.maximum(0.0, value[:, None] - ahead)
         expected = _returns_after(belief, state, ledger, correction)
         charge[state] = value[state] + SOLVE_TOLERANCE - expected
         after = np.maximum(after, expected - SOLVE_TOLERANCE)
     else:
-        charge = np.clip(1.0 - ahead, 0.0, 1.0)
-        if account is not None and account.way[state] >= 0 and (account.way == policy).all():
-            charge[state, account.way[state]] = 0.0
+        ahead = np.minimum(ahead, value[:, None])  # the next way home is held before the action
+        most = _most(model, sigma, policy, ledger.homes)
+        charge = np.clip(most[:, None] - ahead, 0.0, 1.0)
+        if account is not None and (account.way == policy).all():
+            charge[state, _stays(model, state)] = 0.0
+            if policy[state] != GIVE_UP:
+                charge[state, policy[state]] = 0.0
+        elif account is not None:
+            most = _most(model, sigma, account.way, ledger.homes)
+            charge[state] = np.clip(most[state] - ahead[state], 0.0, 1.0)
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
     at_home = mask_of(model.states, ledger.homes)
     ways = [policy] if account is None else [account.way, policy]
@@ -118,16 +127,61 @@ def _exact_returns(
 
 def way_home_of(belief: DirichletBelief, ledger: Ledger, correction: Correction | None) -> IntArray:
     """Return the return policy [S] that is best under the correction of a belief."""
-    return frozen(_corrected(belief, belief.mean(), ledger, correction)[1].policy)
+    return frozen(_corrected(belief, belief.mean(), ledger, correction)[1])
 
 
 def _corrected(
     belief: Any, model: SparseMDP, ledger: Ledger, correction: Correction | None
-) -> tuple[FloatArray, ReturnSolution]:
-    """Return the correction σ [S, A] and the best way home under this correction."""
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return the correction σ [S, A], the best way home [S] under it, and its lower bound [S].
+
+    On move-or-stay models with rewards, the risks of edges make the correction smaller.
+    """
     kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
-    sigma = corrections_of(belief, model, 0.5, kind).returning
-    return sigma, solve_return(model, sigma, ledger.homes)
+    sigma, mean = corrections_of(belief, model, 0.5, kind).returning, belief.mean()
+    if isinstance(mean, Moves):
+        graph = graph_of(belief, mean, correction)
+        least = np.maximum(sigma, -graph.success * graph.blocked)
+        solved = solve_return(mean, least, ledger.homes)
+    else:
+        solved = solve_return(model, sigma, ledger.homes)
+    policy, value = solved.policy, solved.value.copy()
+    going = np.flatnonzero(policy != GIVE_UP)
+    rows = model.transitions[going * model.actions + policy[going]]
+    for _ in range(model.states):
+        better = after_rows(rows, sigma[going, policy[going]], value)
+        if (better - value[going]).max(initial=0.0) <= LEAST_RISE:
+            break
+        value[going] = np.maximum(value[going], better)
+    return sigma, policy, value
+
+
+def _most(model: SparseMDP, sigma: FloatArray, way: IntArray, homes: IntArray) -> FloatArray:
+    """Return upper bounds [S] on the probability that a policy [S] leads home.
+
+    They are 1 minus the corrected value of getting lost: of ending the process, or of entering a
+    state from which the policy never leads home.
+    """
+    at_home, action = mask_of(model.states, homes), np.maximum(way, 0)
+    rows = model.transitions[np.arange(model.states) * model.actions + action]
+    moving = (way != GIVE_UP) & ~at_home
+    reached = can_reach(rows > 0.0, at_home, moving)
+    moving &= reached
+    ends = np.where(moving, missing_mass(rows), 0.0)
+    chain = hstack([diags_array(moving.astype(np.float64)) @ rows, ends[:, None]])
+    chain = vstack([chain, csr_array((1, model.states + 1))]).tocsr()
+    due = np.append(np.where(moving, sigma[np.arange(model.states), action], 0.0), 0.0)
+    lost = np.append(np.flatnonzero(~reached), model.states)
+    loss = solve_return(SparseMDP(chain), due[:, None], lost).value[:-1]
+    most: FloatArray = np.minimum(1.0, 1.0 - loss + SOLVE_TOLERANCE)
+    return most
+
+
+def _stays(model: SparseMDP, state: int) -> BoolArray:
+    """Return the mask [A] of actions that surely stay in a state."""
+    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
+    stays: BoolArray = rows[:, [state]].toarray()[:, 0] >= 1.0
+    return stays
 
 
 def _returns_after(
@@ -147,7 +201,7 @@ def _returns_after(
                 taught = -1, -1  # nothing is counted
             if taught not in values:
                 after = belief.update(Transition(state, a, there))
-                values[taught] = _corrected(after, after.mean(), ledger, correction)[1].value
+                values[taught] = _corrected(after, after.mean(), ledger, correction)[2]
             expected[a] += probability * values[taught][there]
     return expected
 

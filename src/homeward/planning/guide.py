@@ -30,7 +30,7 @@ from homeward.planning.graph import MIN_SUCCESS, graph_of, may_reach
 from homeward.planning.held import Account, Held
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
-from homeward.planning.planner import Planner, check_rewards
+from homeward.planning.planner import Planner, check_claims, check_rewards
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
 from homeward.planning.sampled import SampledReturns, sampled_returns
@@ -375,6 +375,7 @@ class Guide:
         The two searches keep different data in an `Account`, so a run uses one search to its end.
         """
         check_rewards(model)
+        check_claims(belief, model)
         on_graph = isinstance(model, Moves) and (
             is_default_zero(model.reward)
             or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()

@@ -24,9 +24,9 @@ from homeward.arrays import (
     numbers,
     place,
 )
-from homeward.beliefs import Belief, corrections_of
+from homeward.beliefs import Belief, claim_of_moves, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.errors import InvalidProblemError
+from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Model, Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.move_form import belief_of_plan
@@ -146,6 +146,7 @@ class Planner:
         if self.sampled is not None:
             raise error("sampled certificates are for a whole run: use Explorer")
         check_rewards(model)
+        check_claims(belief, model)
         names, count = model.state_names, model.states
         state = named_index(state, names, count, "the state", error)
         first = state if start is None else named_index(start, names, count, "the start", error)
@@ -366,6 +367,16 @@ def check_rewards(model: Model) -> None:
         raise InvalidProblemError(
             f"the reward {place(at, 'sa')} is {model.reward[at]:g}, so large that sums overflow: "
             f"scale rewards to {MAX_REWARD:g} at most"
+        )
+
+
+def check_claims(belief: Belief, model: Model) -> None:
+    """Raise `InvalidBeliefError` for claims about moves of a belief with a general mean model."""
+    name = None if isinstance(model, Moves) else claim_of_moves(belief)
+    if name is not None:
+        raise InvalidBeliefError(
+            f"{type(belief).__name__} has {name}(), which is about moves that work or fail, but "
+            f"its mean() is a SparseMDP, where that says nothing: return Moves, or remove {name}()"
         )
 
 

@@ -32,6 +32,7 @@ ROUNDING = BUDGET_TOLERANCE + 1e-12
         ("general", 3),
         ("paid moves", 3),
         ("own moves", 60),
+        ("own paid moves", 20),
         ("own general", 10),
     ],
 )
