@@ -14,10 +14,10 @@ from tests.cli.invoking import invoke
 from homeward.kinds.rover.kind import cells_of
 from homeward.missions import Mission
 from homeward.planning.explorer import End
-from homeward.planning.plan import floored
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.verification import plan_of_step
+from homeward.words import floored
 
 GALE = Path(__file__).parents[2].parent / "shared" / "terrain" / "gale_337x348_1m.tif"
 BACK = {"N": "S", "NE": "SW", "E": "W", "SE": "NW", "S": "N", "SW": "NE", "W": "E", "NW": "SE"}
