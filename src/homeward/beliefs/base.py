@@ -65,7 +65,8 @@ class Uncounted:
 class Belief(ABC):
     """A distribution over MDPs with the same states and actions.
 
-    It is a value: `update` returns a new belief. A move *works* in a world if its success
+    It is a value: `update` returns a new belief. An explorer that owns its belief uses `absorb`,
+    which may be cheaper. A move *works* in a world if its success
     probability there is above 0.
     """
 
@@ -96,6 +97,22 @@ class Belief(ABC):
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Model:
         """Return one model drawn from the belief."""
+
+    def absorb(self, observation: Any) -> tuple[Self, IntArray | None]:
+        """Learn from an observation, in place where the belief can.
+
+        Return the belief, and the states [n], ascending, where `mean`, `blocked_probability` or the
+        bounds of some action may differ from before; None if they may differ anywhere. `self` must
+        not be used afterwards.
+        """
+        return self.update(observation), None
+
+    def copy(self) -> Self:
+        """Return a belief that `absorb` on this one does not change.
+
+        That is `self` for beliefs whose `absorb` never writes in place.
+        """
+        return self
 
     # Corrections
 
