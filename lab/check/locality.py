@@ -75,7 +75,7 @@ def trace(cell: dict[str, Any], seed: int, *, from_nothing: bool) -> Iterator[tu
             criteria = step.plan.criteria
             fields = [(c.way_home.tobytes(), c.return_policy.tobytes()) for c in criteria]
             shown = str(step.plan), fields
-        accounts = [(a.spent, a.way.tobytes()) for a in step.held.accounts]
+        accounts = [(a.spent, a.way.tobytes()) for a in step.held.promises]
         held = step.held.proposal, step.held.remaining, step.held.idle
         yield step.state, step.plan.action, accounts, held, shown
     yield explorer.end, explorer.why()

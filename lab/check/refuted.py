@@ -73,10 +73,10 @@ def _fault(explorer: Explorer, tried: list[Moved]) -> str | None:
     held = explorer.held
     if list(explorer.explore(explorer.steps + 9)) or explorer.end is not End.REFUTED:
         return f"the run ended with {explorer.end}"
-    if held.kept > 0.0 or any(account.spent < 1.0 for account in held.accounts):
+    if held.kept > 0.0 or any(account.spent < 1.0 for account in held.promises):
         return f"the run still claims {held.kept:g}"
     model, ledgers = cast("Any", explorer.belief.mean()), explorer.guide.ledgers(explorer.belief)
-    for ledger, account in zip(ledgers, held.accounts, strict=True):
+    for ledger, account in zip(ledgers, held.promises, strict=True):
         costs, homes = costs_of(model, tried), set(ledger.homes.tolist())
         here, found = explorer.here, (0, 0)
         least = cheapest(model.dest, costs, homes, here)

@@ -31,8 +31,8 @@ from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
-from homeward.planning.held import Account, Held
 from homeward.planning.planner import Planner
+from homeward.planning.promise import Held, Promise
 from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
 
@@ -211,7 +211,7 @@ class _Tree:
         if decision.plan is None:
             return now
         self.steps += 1
-        self.spent = max(self.spent, *(account.spent for account in decision.held.accounts))
+        self.spent = max(self.spent, *(account.spent for account in decision.held.promises))
         action, onward = decision.plan.action, np.zeros_like(now)
         rows = np.array([world[state, action] for world in self.worlds])  # [M, S]
         for there in np.flatnonzero(chances @ rows):
@@ -220,7 +220,7 @@ class _Tree:
                 seen = belief.update(answer)
                 onward += self.worst(seen, int(there), decision.held, alike, depth - 1)
         ended = float(chances @ np.maximum(0.0, 1.0 - rows.sum(axis=1)))
-        onward[1] += ended * np.array([account.spent for account in decision.held.accounts])
+        onward[1] += ended * np.array([account.spent for account in decision.held.promises])
         return np.minimum(now, onward)
 
     def _answers(self, move: Transition, reached: FloatArray) -> list[tuple[Any, FloatArray]]:
@@ -241,7 +241,7 @@ class _Tree:
     def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
         """Return Pr(home) and Pr(home) + E[spent] [2, K], as in `worst`, of a recall in `state`."""
         kept = np.zeros((2, len(self.ledgers)))
-        for k, (ledger, account) in enumerate(zip(self.ledgers, held.accounts, strict=True)):
+        for k, (ledger, account) in enumerate(zip(self.ledgers, held.promises, strict=True)):
             for chance, world in zip(chances, self.worlds, strict=True):
                 if chance > 0.0:
                     if ledger.within is None:
@@ -254,7 +254,7 @@ class _Tree:
         return kept
 
     def _adaptive(
-        self, account: Account, possible: BoolArray, world: FloatArray, homes: IntArray
+        self, account: Promise, possible: BoolArray, world: FloatArray, homes: IntArray
     ) -> FloatArray:
         """Return the probability [S] that an account's way home works in one world.
 

@@ -27,9 +27,9 @@ from homeward.kinds.tabular.world import tile_belief
 from homeward.models import Model, Moves
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.explorer import Explorer
-from homeward.planning.held import Held
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
+from homeward.planning.promise import Held
 from homeward.planning.remote import held_ways
 from homeward.replay.moment import Moment
 from homeward.runs.config import checked
@@ -109,7 +109,7 @@ def _shown(
     plan, guide = explorer.plan, explorer.guide
     ways = held_ways(guide, belief, state, held)
     for k, ledger in enumerate(guide.ledgers(belief)):
-        home, after = _clairvoyant(worlds, ledger, held.accounts[k].used, state)
+        home, after = _clairvoyant(worlds, ledger, held.promises[k].used, state)
         yield "after action", np.array([row.safety[k] for row in plan.evidence]), after
         yield "from state", np.asarray(plan.criteria[k].way_home), home
         yield "held way", np.array([ways[k].probability]), home[:, [state]]

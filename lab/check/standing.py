@@ -126,10 +126,10 @@ def strolls(ground: Ground, seeds: int, limit: int) -> Iterator[Stroll]:
 def stroll(explorer: hw.Explorer, delta: float, limit: int) -> Stroll:
     """Explore, with one return criterion at level `delta`, and check each step."""
     budget = 1.0 - delta
-    spent, model, faults = explorer.held.accounts[0].spent, explorer.belief.mean(), []
+    spent, model, faults = explorer.held.promises[0].spent, explorer.belief.mean(), []
     with suppress(hw.ImpossibleObservationError):  # what the tries of the model did not show
         for step in explorer.explore(limit):
-            left, now = budget - spent, explorer.held.accounts[0].spent
+            left, now = budget - spent, explorer.held.promises[0].spent
             charge, plan = now - spent, step.plan
             if charge > CHARGED * left:
                 stays = float(model.row(plan.state, plan.action)[plan.state])

@@ -12,8 +12,8 @@ from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.planning.adaptive import MAX_WORLDS, Worlds, can_reach, set_of
 from homeward.planning.explorer import Explorer
-from homeward.planning.held import Held
 from homeward.planning.planner import Planner
+from homeward.planning.promise import Held
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
@@ -84,13 +84,13 @@ def test_an_explorer_crosses_where_some_bridge_back_holds() -> None:
     explorer = Explorer(Planner(RMax(), [ReturnHome(1.0)]), belief, world)
     assert 1 in {step.state for step in explorer.explore(5)}
     first = Held.decode(explorer.held.encode(explorer.held.emptied()), explorer.held.emptied())
-    assert first.accounts[0].policies.keys() == explorer.held.accounts[0].policies.keys()
+    assert first.promises[0].policies.keys() == explorer.held.promises[0].policies.keys()
     # The way home follows what is observed of the bridges.
     held = explorer.held
     learned = belief.update(Transition(1, 0, 1))
     assert set_of(learned) == 0b110
     after = explorer.guide.after(learned, held, Transition(1, 0, 1), (1, 0, 1))
-    assert after.accounts[0].way[1] == held.accounts[0].policies[0b110][1] == 1
+    assert after.promises[0].way[1] == held.promises[0].policies[0b110][1] == 1
     with pytest.raises(InvalidProblemError, match="answered with Rows"):
         explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))), (1, 0, 1))
 

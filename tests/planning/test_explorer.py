@@ -71,7 +71,7 @@ def test_what_the_budget_allows_is_spent_once_and_held() -> None:
     (step,) = scout.explore(10)
     assert step.held is scout.held
     assert scout.held.kept == pytest.approx(0.8)
-    assert scout.held.accounts[0].way[1] == 1
+    assert scout.held.promises[0].way[1] == 1
     assert scout.end is End.ALL_SEEN
 
 
@@ -169,11 +169,11 @@ def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> N
     belief = DirichletBelief(outcomes, alpha, kinds).update(Visit(0))
     guide = Guide(Planner(RMax(), [ReturnHome(0.5)]), 0)
     held = guide.open(belief)
-    assert held.accounts[0].way[1] == 0
+    assert held.promises[0].way[1] == 0
     for _ in range(5):
         belief = belief.update(Transition(1, 1, 0))
     after = guide.after(belief, held, Transition(1, 1, 0), (1, 1, 0))
-    assert after.accounts[0].way[1] == 1
+    assert after.promises[0].way[1] == 1
 
 
 def test_a_step_holds_what_its_observation_has_taught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from homeward.safety import ReturnHome
 from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:
-    from homeward.planning.held import Account, Held
+    from homeward.planning.promise import Held, Promise
 
 STATES, ACTIONS = 3, 2
 
@@ -76,7 +76,7 @@ def test_where_nothing_can_be_gained_there_is_no_ratio() -> None:
 
 
 def adaptive_value(
-    worlds: list[np.ndarray], weights: np.ndarray, way: Account, state: int
+    worlds: list[np.ndarray], weights: np.ndarray, way: Promise, state: int
 ) -> float:
     """Return Pr(home) of a way that adapts, by following all histories at once for 500 steps."""
     start = frozenset(np.flatnonzero(weights).tolist()), state
@@ -223,10 +223,10 @@ def test_no_risk_is_taken_to_wait_for_a_slip(tries: int) -> None:
     for seed in range(4):
         planner = Planner(RMax(), [ReturnHome(0.95)])
         explorer = Explorer(planner, table.belief(), table.world(seed))
-        model, spent = explorer.belief.mean().sparse(), explorer.held.accounts[0].spent
+        model, spent = explorer.belief.mean().sparse(), explorer.held.promises[0].spent
         for step in explorer.explore(60):
             assert step.held is not None
-            row, now = model.row(step.plan.state, step.plan.action), step.held.accounts[0].spent
+            row, now = model.row(step.plan.state, step.plan.action), step.held.promises[0].spent
             assert now <= spent + 1e-12 or row[step.plan.state] < 0.5
             model, spent = explorer.belief.mean().sparse(), now
 

@@ -9,8 +9,8 @@ from tests.planning.graphs import graph_from, paths, random_graph
 
 from homeward.arrays import frozen
 from homeward.planning.graph import relied_on, total_risks, ways_home, with_way
-from homeward.planning.held import Account
 from homeward.planning.kept_ways import KeptWays, Search
+from homeward.planning.promise import Promise
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -34,7 +34,7 @@ def test_both_searches_find_the_same_ways(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES)
     way = some_free(graph, rng)
-    search = Search(graph, None, Account(way), 0.05, HOME, 2, 0.5)
+    search = Search(graph, None, Promise(way), 0.05, HOME, 2, 0.5)
     (free, added, steps, choice), *risks = KeptWays(1, STATES).find(0, search, np.inf)
     found = ways_home(graph, way, 0.05, HOME, 2, 0.5, False)
     assert risks == [*found[1:3]]

@@ -7,7 +7,8 @@ import pytest
 from tests.planning.graphs import graph_from
 
 from homeward.arrays import frozen
-from homeward.planning.ledger import BUDGET_TOLERANCE, Ledger
+from homeward.planning.ledger import Ledger
+from homeward.planning.promise import BUDGET_TOLERANCE
 
 if TYPE_CHECKING:
     from homeward.planning.graph import Graph

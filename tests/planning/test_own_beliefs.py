@@ -63,7 +63,7 @@ def test_a_way_home_is_not_given_up_at_the_price_of_an_upper_bound_on_its_risk(
     planner = hw.Planner(look_twice, [hw.ReturnHome(0.9)])
     explorer = hw.Explorer(planner, belief, hw.ModelWorld(worlds[1], 0))
     for step in explorer.explore(5):
-        (account,) = step.held.accounts  # type: ignore[union-attr]
+        (account,) = step.held.promises  # type: ignore[union-attr]
         right = (0.6, 1.0)[int(account.way[1] == 0)]
         assert right >= 0.9, f"step {step.number} relies on a way home that works with {right}"
     assert explorer.steps == 3
@@ -166,13 +166,13 @@ def test_death_is_charged_once(what: str) -> None:
     worlds, weights = RISKS[what]
     planner = hw.Planner(staying, [hw.ReturnHome(0.9)])
     explorer = hw.Explorer(planner, Own(hw.FiniteBelief(worlds, weights)), hw.ModelWorld(worlds[0]))
-    spent = [step.held.accounts[0].spent for step in explorer.explore(5)]  # type: ignore[union-attr]
+    spent = [step.held.promises[0].spent for step in explorer.explore(5)]  # type: ignore[union-attr]
     assert spent == pytest.approx([DEATH] * 3, abs=1e-12)
     assert min(spent) >= DEATH
     home = hw.Planner(staying, [hw.ReturnHome(0.9, home=1)])
     away = hw.Explorer(home, Own(hw.FiniteBelief(worlds, weights)), hw.ModelWorld(worlds[0]))
-    assert away.held.accounts[0].spent == pytest.approx(DEATH, abs=1e-12)
-    assert away.held.accounts[0].spent >= DEATH
+    assert away.held.promises[0].spent == pytest.approx(DEATH, abs=1e-12)
+    assert away.held.promises[0].spent >= DEATH
 
 
 def test_a_known_way_home_past_death_is_paid_for_once() -> None:
@@ -189,7 +189,7 @@ def test_a_known_way_home_past_death_is_paid_for_once() -> None:
     most = 0.0
     for step in explorer.explore(30):
         most = max(most, right[step.state])
-        assert step.held.accounts[0].spent == pytest.approx(most, abs=1e-11)  # type: ignore[union-attr]
+        assert step.held.promises[0].spent == pytest.approx(most, abs=1e-11)  # type: ignore[union-attr]
     assert most == right[3]
 
 
@@ -211,7 +211,7 @@ def test_on_a_known_model_charges_are_how_far_the_best_way_home_falls(seed: int)
     for step in explorer.explore(8):
         state, action = step.plan.state, step.plan.action
         due += max(0.0, float(value[state] - rows[state, action] @ value))
-        assert step.held.accounts[0].spent == pytest.approx(due, abs=1e-9)  # type: ignore[union-attr]
+        assert step.held.promises[0].spent == pytest.approx(due, abs=1e-9)  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,4 +250,4 @@ def test_blocked_probabilities_count_on_moves_with_rewards(make: Any, spent: flo
     belief = make(hw.FiniteBelief(worlds, [0.9, 0.1]))
     planner = hw.Planner(lambda _: np.zeros((2, 2)), [hw.ReturnHome(0.3, home=0)])
     explorer = hw.Explorer(planner, belief, hw.ModelWorld(worlds[0], 1))
-    assert explorer.held.accounts[0].spent == pytest.approx(spent, abs=1e-12)
+    assert explorer.held.promises[0].spent == pytest.approx(spent, abs=1e-12)

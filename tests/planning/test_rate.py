@@ -14,9 +14,9 @@ from homeward.models import Moves
 from homeward.planning.gain_search import Scratch, Shares
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Task
-from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
+from homeward.planning.promise import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import BEAM_PRICE, SWITCH_MARGIN, RateSearch, View
 

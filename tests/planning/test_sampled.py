@@ -19,10 +19,10 @@ from homeward.paper.toytext import KNOWN_TO_SLIP
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
-from homeward.planning.held import Held, Tally
 from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
+from homeward.planning.promise import Held, Tally
 from homeward.planning.sampled import Sampled, come_home, draw, sampled_returns
 from homeward.safety import ReturnHome
 
@@ -226,8 +226,8 @@ def test_lots_are_drawn_only_when_asked_for_and_spend_what_is_left() -> None:
                 assert decision.end is End.BUDGET
                 continue
             drawn[lots] += 1
-            assert decision.held.accounts[0].spent <= 0.045 + 1e-9
-            assert decision.held.accounts[0].tally is not None
+            assert decision.held.promises[0].spent <= 0.045 + 1e-9
+            assert decision.held.promises[0].tally is not None
     assert drawn[False] == 0
     assert 1 <= drawn[True] <= 11
 
@@ -238,8 +238,8 @@ def test_what_was_estimated_is_read_again_to_the_last_bit() -> None:
     before = guide.open(belief)
     after = guide.decide(belief, 0, before).held
     again = Held.decode(after.encode(before), before)
-    assert again.accounts[0].tally == after.accounts[0].tally
-    assert again.accounts[0].spent == after.accounts[0].spent
+    assert again.promises[0].tally == after.promises[0].tally
+    assert again.promises[0].spent == after.promises[0].spent
 
 
 @pytest.mark.parametrize("bad", [{"confidence": 1.0}, {"confidence": 0.0}, {"worlds": 0}])

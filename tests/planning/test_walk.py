@@ -46,7 +46,7 @@ WALK = [
     "Shares.at",
     "RateSearch.best",
     "Ledger.pay",
-    "Account.after",
+    "Promise.after",
     "plan_of",
     "Explorer._act",
 ]

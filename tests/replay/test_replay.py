@@ -108,7 +108,7 @@ def test_what_is_held_is_the_same_from_wherever_it_is_folded(
         assert expected is not None
         assert held.proposal == expected.proposal
         assert (held.remaining, held.idle) == (expected.remaining, expected.idle)
-        for mine, account in zip(held.accounts, expected.accounts, strict=True):
+        for mine, account in zip(held.promises, expected.promises, strict=True):
             assert mine.spent == account.spent
             np.testing.assert_array_equal(mine.way, account.way)
     assert replay.decisions.kept.spacing > 4

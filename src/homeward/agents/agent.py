@@ -21,8 +21,8 @@ from homeward.beliefs.observations import Transition
 from homeward.certificates.claims import ActionEvidence
 from homeward.errors import InvalidInputError
 from homeward.planning.explorer import End, Loop, Step
-from homeward.planning.held import Held
 from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
+from homeward.planning.promise import Held
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

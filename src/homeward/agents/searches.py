@@ -6,7 +6,7 @@ import numpy as np
 
 from homeward.bonuses import Looks
 from homeward.planning.gain_search import Shares, gain_at, search_outward
-from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.promise import MAX_FREE_SHARE, Proposal
 from homeward.planning.rate import RateSearch, View
 
 

@@ -2,7 +2,7 @@
 
 A belief is *refuted* if something happened to which it gave a probability of at most
 `SURELY_NOT`: a move that it held certain failed, or one that it ruled out worked. A probability as
-small can't be told from 0: it is what rounding may hide (`planning.ledger.BUDGET_TOLERANCE`), so a
+small can't be told from 0: it is what rounding may hide (`planning.promise.BUDGET_TOLERANCE`), so a
 run charges nothing for it and calls the move certain. Above it, Bayes' rule applies: a move of
 probability .9999999 may fail, and the belief learns from that. If the belief is right, a run of n
 moves refutes it with probability at most n · `SURELY_NOT` (``docs/theory.md``, section 11).

@@ -18,7 +18,7 @@ from homeward.kinds.reachability import can_reach_start
 from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
-from homeward.planning.ledger import BUDGET_TOLERANCE
+from homeward.planning.promise import BUDGET_TOLERANCE
 from homeward.runs.config import is_asked
 from homeward.runs.kind import Ended, Setup
 from homeward.runs.log import Record
@@ -106,7 +106,7 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
         return
     guide = Guide(setup.planner, start)
     # The accounts are those of the first promises, in the same order.
-    for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
+    for promise, account in zip(config.promises(), guide.open(belief).promises, strict=False):
         if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
                 f"from the start no return policy meets {promise}: the largest lower bound is "

@@ -156,7 +156,7 @@ class Answers:
                 "used": list(account.used),
                 "lost": way.probability <= 0.0 and self.state not in way.homes,
             }
-            for ledger, account, way in zip(ledgers, held.accounts, ways, strict=True)
+            for ledger, account, way in zip(ledgers, held.promises, ways, strict=True)
         ]
         holds = bool(budgets) and not held.refuted and not any(b["lost"] for b in budgets)
         holds = holds and all(b["kept"] >= b["level"] - 1e-9 for b in budgets)  # type: ignore[operator]

@@ -261,7 +261,7 @@ class Mission:
         action, transition = -1, None
         if envelope.moved:
             status, amounts = MOVED, len(envelope.used)
-            limits = len(explorer.held.accounts[0].used) if explorer.held.accounts else 0
+            limits = len(explorer.held.promises[0].used) if explorer.held.promises else 0
             if amounts != limits:
                 raise ReportError(
                     Fault.FORMAT,
@@ -293,7 +293,7 @@ class Mission:
             )
         plan, name_of = explorer.decide().plan, explorer.belief.mean().action_name
         advised = None if plan is None else plan.action
-        ways = [int(account.way[explorer.world.state]) for account in explorer.held.accounts]
+        ways = [int(account.way[explorer.world.state]) for account in explorer.held.promises]
         known = [a for a in (advised, *ways) if a is not None and a >= 0]
         if explorer.refuted:
             known.extend(range(explorer.belief.mean().actions))

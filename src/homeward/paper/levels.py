@@ -25,7 +25,7 @@ from homeward.kinds.rover.world import Rover
 from homeward.models import Moves
 from homeward.paper.mars import RING, clairvoyant
 from homeward.planning.explorer import Loop, Step
-from homeward.planning.held import Held
+from homeward.planning.promise import Held
 from homeward.runs.config import checked
 from homeward.studies.study import combine
 from homeward.studies.table import grouped
@@ -105,7 +105,7 @@ def held_chance(held: Held, rover: Rover, model: Moves) -> float:
 
     The probabilities are those of `model`. Return 0 if the path does not lead home.
     """
-    way, state, chance = held.accounts[0].way, rover.state, 1.0
+    way, state, chance = held.promises[0].way, rover.state, 1.0
     for _ in range(len(way)):
         if state == rover.start or way[state] < 0:
             break

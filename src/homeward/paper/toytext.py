@@ -112,9 +112,9 @@ def explore(
 
 def _returns(loop: Loop, world: ToyTextWorld) -> bool | None:
     """Return whether the held way home at the end of a run works; None if no way is held."""
-    if loop.held is None or not loop.held.accounts:
+    if loop.held is None or not loop.held.promises:
         return None
-    way = loop.held.accounts[0].way
+    way = loop.held.promises[0].way
     for _ in range(MAX_RETURN_STEPS):
         if world.state == loop.start or world.ended or way[world.state] < 0:
             break
@@ -146,7 +146,7 @@ def ride(delta: float, limit: int, seed: int) -> Ride:
     explorer = Explorer(planner, FiniteBelief([dry, wet]), world)
     seen = {world.state, *(step.state for step in explorer.explore(limit))}
     belief: Any = explorer.belief
-    account = explorer.held.accounts[0]
+    account = explorer.held.promises[0]
     for _ in range(MAX_RETURN_STEPS):
         if world.state == TAXI_START or world.ended:
             break

@@ -25,8 +25,8 @@ from homeward.beliefs.observations import Transition
 from homeward.beliefs.refutation import SURELY_NOT
 from homeward.models import Moves
 from homeward.planning.graph import EVERYWHERE, Graph
-from homeward.planning.held import Account
 from homeward.planning.kept_ways import KeptWays, Search
+from homeward.planning.promise import Promise
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Driven:
         Both are empty at home, and if no way home is known.
         """
         graph = self._graph(model)
-        nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)))
+        nothing = Promise(frozen(np.full(len(graph.dest), -1, np.int32)))
         search = Search(graph, None, nothing, 0.0, homes, state, np.inf)
         choice = KeptWays(1, len(graph.dest)).find(0, search, np.inf)[0].choice
         path: list[tuple[int, int]] = []

@@ -26,9 +26,9 @@ from homeward.words import why_ended
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision
-    from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
+    from homeward.planning.promise import Held
     from homeward.worlds import World
 
 
@@ -264,8 +264,8 @@ class Explorer(Loop):
         """
         held = self.guide.chosen(self.belief, self.here, self.held, action)
         if held is None:
-            spent = (replace(account, spent=1.0) for account in self.held.accounts)
-            held = replace(self.held, accounts=tuple(spent), proposal=None)
+            spent = (replace(account, spent=1.0) for account in self.held.promises)
+            held = replace(self.held, promises=tuple(spent), proposal=None)
         return self._act(action, held)
 
     def _act(self, action: int, held: Held) -> Any:

@@ -32,9 +32,8 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import checked_bonus
 from homeward.models import Model, SparseMDP
-from homeward.planning.held import Account, Held, Proposal
-from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import Plan
+from homeward.planning.promise import BUDGET_TOLERANCE, Held, Promise, Proposal
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.sampled import LOT_SHARE, MIN_LOT
@@ -79,7 +78,7 @@ class GeneralSearch:
     @on_one_thread
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
-    ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
+    ) -> tuple[Plan | None, tuple[Promise, ...], Limit]:
         """Return the plan, or None to end the run; the accounts after it; and the `Limit`.
 
         Without `learn`, the plan only earns rewards.
@@ -87,7 +86,7 @@ class GeneralSearch:
         planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         homes = [
             self.task.returns(belief, model, k, account, state)
-            for k, account in enumerate(held.accounts)
+            for k, account in enumerate(held.promises)
         ]
         share = np.zeros((model.states, model.actions))
         for ledger, returns in zip(ledgers, homes, strict=True):
@@ -107,7 +106,7 @@ class GeneralSearch:
         else:
             earning = best_earning(model, inside & (share <= 0.0), planner.discount, state)
             if earning is None:
-                return None, held.accounts, limit
+                return None, held.promises, limit
             (action, earned), method = earning, "earn"
             proposal = Proposal((state,), float(earned[action]), 1.0)
 
@@ -128,17 +127,17 @@ class GeneralSearch:
             return chosen
 
         chance, sampled = 1.0, planner.sampled
-        tally = held.accounts[0].tally if held.accounts else None
+        tally = held.promises[0].tally if held.promises else None
         if sampled is not None and sampled.lots and tally and share[state, action] > 1.0:
             chance = float(LOT_SHARE / share[state, action])
         paid = tuple(returns.pay(state, action, chance) for returns in homes)
         if sampled is not None and tally and not sampled.wins(tally, chance):
-            return None, held.accounts, limit
+            return None, held.promises, limit
         for ledger, returns, account in zip(ledgers, homes, paid, strict=True):
             if account.spent > ledger.budget and not returns.lost:  # only with sampled certificates
                 left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 cost = account.spent - returns.account.spent
-                return None, held.accounts, limit._replace(gain=proposal.gain, share=cost / left)
+                return None, held.promises, limit._replace(gain=proposal.gain, share=cost / left)
         ways = [(returns.value, returns.account.way) for returns in homes]
         plan = plan_of(self.task, mean, state, proposal, action, policy, paid, ways, facts, method)
         return plan, paid, limit

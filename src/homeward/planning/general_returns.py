@@ -24,7 +24,7 @@ from homeward.models import Moves, SparseMDP
 from homeward.planning.adaptive import LEAST_LINK, Worlds, can_reach
 from homeward.planning.after_action import after_rows
 from homeward.planning.graph import graph_of, mask_of
-from homeward.planning.held import Account
+from homeward.planning.promise import Promise
 from homeward.solvers import GIVE_UP, solve_return
 from homeward.solvers.folding import missing_mass
 
@@ -38,14 +38,14 @@ LEAST_RISE = 1e-9  # rise of a bound, in probability, that is worth another roun
 class Returns(NamedTuple):
     """The ways home on a general model; the charge is exact in the present state only."""
 
-    account: Account  # the return policies that the run holds
+    account: Promise  # the return policies that the run holds
     value: FloatArray  # [S] lower bound on the probability that the held way home works
     charge: FloatArray  # [S, A] risk that an action would add; below 0 if the way home gets safer
     lost: bool  # whether no way home is left
     after: FloatArray  # [A] lower bound on coming home after each action in the present state
-    choices: tuple[Account, ...] = ()  # [A] account after each action; empty: always `account`
+    choices: tuple[Promise, ...] = ()  # [A] account after each action; empty: always `account`
 
-    def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
+    def pay(self, state: int, action: int, chance: float = 1.0) -> Promise:
         """Return the account after an action that is taken with probability `chance`.
 
         A negative charge reduces what is spent.
@@ -59,7 +59,7 @@ def returns_of(
     belief: Any,
     model: SparseMDP,
     ledger: Ledger,
-    account: Account | None,
+    account: Promise | None,
     state: int,
     correction: Correction | None,
 ) -> Returns:
@@ -90,11 +90,11 @@ def returns_of(
     ways = [policy] if account is None else [account.way, policy]
     lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     spent = 1.0 - float(value[state]) if account is None else account.spent
-    return Returns(Account(frozen(policy), spent), value, charge, lost, after)
+    return Returns(Promise(frozen(policy), spent), value, charge, lost, after)
 
 
 def _exact_returns(
-    belief: FiniteBelief, ledger: Ledger, account: Account | None, state: int
+    belief: FiniteBelief, ledger: Ledger, account: Promise | None, state: int
 ) -> Returns:
     """Return the ways home, evaluated in every world.
 
@@ -117,7 +117,7 @@ def _exact_returns(
     charge[state] = held.value[state] - kept.max(axis=0) + SOLVE_TOLERANCE
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
     value = np.maximum(0.0, best.value - SOLVE_TOLERANCE)
-    accounts = [Account(way.policy, spent, way.policies) for way in ways]
+    accounts = [Promise(way.policy, spent, way.policies) for way in ways]
     choices = tuple(accounts[k] for k in kept.argmax(axis=0))
     lost = not best.value[state] > 0.0
     after = np.max([way.after[state] for way in ways], axis=0)

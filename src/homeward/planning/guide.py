@@ -27,10 +27,10 @@ from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.general_returns import Returns, returns_of, way_home_of
 from homeward.planning.graph import MIN_SUCCESS, graph_of, may_reach
-from homeward.planning.held import Account, Held
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
 from homeward.planning.planner import Planner, check_claims, check_rewards
+from homeward.planning.promise import Held, Promise
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
 from homeward.planning.sampled import SampledReturns, sampled_returns
@@ -56,7 +56,7 @@ class Task:
     evaluator: Evaluator = Evaluator.UNION  # how the held way home and its charges are evaluated
 
     def returns(
-        self, belief: Belief, model: SparseMDP, home: int, account: Account | None, state: int
+        self, belief: Belief, model: SparseMDP, home: int, account: Promise | None, state: int
     ) -> Returns | SampledReturns:
         """Return the ways home of ledger number `home`; `account` is None before a run."""
         ledger, planner = self.ledgers[home], self.planner
@@ -130,7 +130,7 @@ class Guide:
             here = task.allowed[state] & np.isfinite(model.reward[state])
             if not here.any():
                 return Decision(None, held, End.OUTSIDE)
-        kept = zip(task.ledgers, held.accounts, strict=True)
+        kept = zip(task.ledgers, held.promises, strict=True)
         if any(account.spent > ledger.budget for ledger, account in kept):
             return Decision(None, held, End.INFEASIBLE)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
@@ -215,9 +215,9 @@ class Guide:
     def attempted(self, held: Held, state: int, action: int, there: int) -> Held:
         """Return the run's state after an action from `state` that led to `there`, with its use."""
         assert self.search is not None
-        kept = zip(self.search.task.ledgers, held.accounts, strict=True)
+        kept = zip(self.search.task.ledgers, held.promises, strict=True)
         accounts = (x.attempted(account, state, action, there != state) for x, account in kept)
-        return replace(held, accounts=tuple(accounts))
+        return replace(held, promises=tuple(accounts))
 
     def broke(self, belief: Belief, state: int, held: Held) -> bool:
         """Return whether a way home that the run held certain surely does not work.
@@ -230,7 +230,7 @@ class Guide:
             return False
         assert isinstance(model, Moves)
         assert self.search is not None
-        for ledger, account in zip(self.search.task.ledgers, held.accounts, strict=True):
+        for ledger, account in zip(self.search.task.ledgers, held.promises, strict=True):
             homes, way, here = set(ledger.homes.tolist()), account.way, state
             for _ in range(len(way) if account.spent <= SURELY_NOT else 0):
                 action = int(way[here])
@@ -249,13 +249,13 @@ class Guide:
         Its accounts rely on the ways home that are best supported by what was driven.
         """
         model, tried, accounts = belief.mean(), Driven(driven), []
-        for ledger, account in zip(self.ledgers(belief), held.accounts, strict=True):
+        for ledger, account in zip(self.ledgers(belief), held.promises, strict=True):
             states, actions = tried.way_home(model, ledger.homes, state)
             way = np.full_like(account.way, -1)
             way[states] = actions
             at = np.flatnonzero(way != account.way)
             accounts.append(account.after(at, way[at], 1.0))
-        return replace(held, accounts=tuple(accounts), proposal=None, refuted=True)
+        return replace(held, promises=tuple(accounts), proposal=None, refuted=True)
 
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
         """Return the run's state after an action that the user chose; None if it is too risky.
@@ -266,7 +266,7 @@ class Guide:
         task = search.task
         if task.allowed is not None and not task.allowed[state, action]:
             return None
-        kept = [*zip(task.ledgers, held.accounts, strict=True)]
+        kept = [*zip(task.ledgers, held.promises, strict=True)]
         if isinstance(search, RateSearch) and isinstance(model, Moves):
             surveys, sharp = self.surveys(belief, state, held)
             paid = [x.pay(y, state, action, sharp) for (x, _), y in zip(kept, surveys, strict=True)]
@@ -281,7 +281,7 @@ class Guide:
             ]
         if any(new.spent > max(x.budget, a.spent) for (x, a), new in zip(kept, paid, strict=True)):
             return None
-        return replace(held, accounts=tuple(paid), proposal=None)
+        return replace(held, promises=tuple(paid), proposal=None)
 
     def moved(
         self, belief: Belief, state: int, there: int, held: Held, used: Sequence[float] = ()
@@ -293,28 +293,28 @@ class Guide:
         """
         model, search = belief.mean(), self._started(belief)
         if held.refuted:
-            more = [tuple(x + y for x, y in zip(a.used, used, strict=False)) for a in held.accounts]
-            pairs = zip(held.accounts, more, strict=True)
-            return replace(held, accounts=tuple(replace(a, used=u) for a, u in pairs))
+            more = [tuple(x + y for x, y in zip(a.used, used, strict=False)) for a in held.promises]
+            pairs = zip(held.promises, more, strict=True)
+            return replace(held, promises=tuple(replace(a, used=u) for a, u in pairs))
         if isinstance(search, RateSearch) and isinstance(model, Moves):
             surveys, sharp = self.surveys(belief, state, held)
             kept = zip(search.task.ledgers, surveys, strict=True)
             accounts = [x.moved(survey, state, there, used, sharp) for x, survey in kept]
-            return replace(held, accounts=tuple(accounts), proposal=None)
+            return replace(held, promises=tuple(accounts), proposal=None)
         if self.planner.sampled is not None:
             raise InvalidProblemError(
                 "sampled certificates can't tell what is left of the budget after the explorer was "
                 "moved: start a new run from there"
             )
         sparse, accounts = model.sparse(), []
-        for k, account in enumerate(held.accounts):
+        for k, account in enumerate(held.promises):
             before = search.task.returns(belief, sparse, k, account, state)
             now = search.task.returns(belief, sparse, k, account, there)
             known = isinstance(belief, FiniteBelief | DirichletBelief)
             most = float(before.value[state]) if known else 1.0
             cost = 0.0 if before.lost else max(0.0, most - float(now.value[there]))
             accounts.append(replace(now.account, spent=min(1.0, account.spent + cost)))
-        return replace(held, accounts=tuple(accounts), proposal=None)
+        return replace(held, promises=tuple(accounts), proposal=None)
 
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
@@ -328,7 +328,7 @@ class Guide:
         graph = graph_of(belief, model, self.planner.correction)
         sharp = belief if task.is_sharp else None
         budgets = range(len(task.ledgers)) if which is None else which
-        pairs = ((task.ledgers[k], held.accounts[k]) for k in budgets)
+        pairs = ((task.ledgers[k], held.promises[k]) for k in budgets)
         return [x.survey(graph, account, state, sharp, whole=True) for x, account in pairs], sharp
 
     def _started(self, belief: Belief) -> RateSearch | GeneralSearch:
@@ -352,7 +352,7 @@ class Guide:
         unless the observation holds the transition of the `move` (state, action and next state;
         None without one) and nothing else but visits: what else it tells was not charged.
         """
-        accounts, correction = held.accounts, self.planner.correction
+        accounts, correction = held.promises, self.planner.correction
         if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
             _check_answer(belief, observation, move, "a way home that adapts to what is observed")
             present = set_of(belief)
@@ -363,7 +363,7 @@ class Guide:
                 _check_answer(belief, observation, move, budget)
             kept = zip(accounts, self.ledgers(belief), strict=True)
             accounts = tuple(replace(a, way=way_home_of(belief, x, correction)) for a, x in kept)
-        return replace(held, accounts=accounts)
+        return replace(held, promises=accounts)
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
         """Return the ledgers of the task: one budget for each return criterion."""
@@ -372,7 +372,7 @@ class Guide:
     def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
         """Return the search of the run, for the first belief and its mean `model`.
 
-        The two searches keep different data in an `Account`, so a run uses one search to its end.
+        The two searches keep different data in an `Promise`, so a run uses one search to its end.
         """
         check_rewards(model)
         check_claims(belief, model)

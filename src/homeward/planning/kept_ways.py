@@ -17,7 +17,7 @@ from homeward.arrays import IntArray
 from homeward.planning.graph import Graph, Keys, Waiting, free_again, settle, start_keys
 
 if TYPE_CHECKING:
-    from homeward.planning.held import Account
+    from homeward.planning.promise import Promise
     from homeward.shared import Shared
 
 MAX_CHANGED_SHARE = 0.05  # share of changed edges up to which ways are repaired
@@ -31,7 +31,7 @@ class Search(NamedTuple):
 
     graph: Graph
     risks: Shared | None  # version of the graph's `blocked`; None if its changes are unknown
-    account: Account  # the edges that the run relies on
+    account: Promise  # the edges that the run relies on
     trusted: float  # risk up to which such an edge is free
     homes: IntArray  # [n] ascending
     state: int  # where the explorer is

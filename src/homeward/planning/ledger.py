@@ -47,14 +47,13 @@ from homeward.planning.graph import (
     ways_home,
     with_way,
 )
-from homeward.planning.held import Account
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
+from homeward.planning.promise import BUDGET_TOLERANCE, Promise
 from homeward.shared import Shared
 
 Edges: TypeAlias = tuple[IntArray, IntArray]
 """States [n] and actions [n]."""
 
-BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
 REACH_TOLERANCE = 1e-9  # allowance for rounding, relative to what is left of a limit
 MAX_TRUSTED_SHARE = 0.1  # largest risk of a free edge, as a fraction of the remaining budget
 
@@ -83,7 +82,7 @@ class Ways(NamedTuple):
 class Survey(NamedTuple):
     """The ways home from all states for one ledger; the next survey overwrites their arrays."""
 
-    account: Account  # the edges that the run relies on, with a new way home after bad news
+    account: Promise  # the edges that the run relies on, with a new way home after bad news
     left: float  # probability that may still be spent
     lost: bool  # whether there is surely no way home left
     graph: Graph  # the graph, with the risks that count for this ledger
@@ -131,7 +130,7 @@ class Ledger:
         """Whether a way home has a limit; then only the first attempt of an edge counts."""
         return self.within is not None or self.limits is not None
 
-    def reach(self, shape: tuple[int, ...], account: Account) -> Reach:
+    def reach(self, shape: tuple[int, ...], account: Promise) -> Reach:
         """Return what attempts use of each limited amount, and what `account` has left of it.
 
         `shape` is (S, A). Amounts of the whole run come first, then the steps of the return.
@@ -144,7 +143,7 @@ class Ledger:
         left[: len(account.used)] -= account.used
         return NO_REACH._replace(use=self.limits.use, lost=self.limits.lost, left=frozen(left))
 
-    def attempted(self, account: Account, state: int, action: int, worked: bool) -> Account:
+    def attempted(self, account: Promise, state: int, action: int, worked: bool) -> Promise:
         """Return the account after an attempt, with what the attempt used."""
         if self.limits is None:
             return account
@@ -161,7 +160,7 @@ class Ledger:
         left = frozen(_allowed(reach.left[:n]))
         return Reach(reach.use[:n], reach.lost[:n], left, home, self.limits.pace)
 
-    def keeps(self, survey: Survey, account: Account, state: int, action: int) -> bool:
+    def keeps(self, survey: Survey, account: Promise, state: int, action: int) -> bool:
         """Return whether the way home of `account` is within the limits after an action.
 
         Both outcomes are checked, but not the failure of the first edge of the held way home.
@@ -188,7 +187,7 @@ class Ledger:
         there: int,
         used: Sequence[float],
         belief: Belief | None = None,
-    ) -> Account:
+    ) -> Promise:
         """Return the account of an explorer that was moved from `state` to `there`.
 
         The account pays for a way home from `there`. `used` is what the move used of each amount
@@ -210,10 +209,10 @@ class Ledger:
         """The probability that a run may spend."""
         return 1.0 - self.delta + BUDGET_TOLERANCE
 
-    def open(self, graph: Graph, state: int, belief: Belief | None = None) -> Account:
+    def open(self, graph: Graph, state: int, belief: Belief | None = None) -> Promise:
         """Return the first account of a run that starts in `state`; it pays for a way home."""
         used = (0.0,) * (0 if self.limits is None else self.limits.count)
-        nothing = Account(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
+        nothing = Promise(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
         if self.is_limited:
             graph = first_attempts(graph, self.reach(graph.dest.shape, nothing))
         edges, choice, risk = self._new_way(graph, state, 1.0)
@@ -224,7 +223,7 @@ class Ledger:
     def survey(
         self,
         graph: Graph,
-        account: Account,
+        account: Promise,
         state: int,
         belief: Belief | None = None,
         *,
@@ -270,7 +269,7 @@ class Ledger:
         return survey
 
     def _limited(
-        self, graph: Graph, account: Account, trusted: float, state: int, most: float
+        self, graph: Graph, account: Promise, trusted: float, state: int, most: float
     ) -> tuple[Survey, float, float]:
         """Return the ways home within the limits, and the two risks of `hold_way`.
 
@@ -296,7 +295,7 @@ class Ledger:
         belief: Belief | None = None,
         *,
         there: int | None = None,
-    ) -> Account:
+    ) -> Promise:
         """Return the account after an action, with the way home from its destination.
 
         If `there` is given, the explorer was moved there, and the action does not count.
@@ -390,7 +389,7 @@ class Ledger:
 
     def _after_bad_news(
         self, survey: Survey, state: int, held: float, worst: float, belief: Belief | None
-    ) -> tuple[Account, bool]:
+    ) -> tuple[Promise, bool]:
         """Return the account with another way home if it is better, and whether no way is left.
 
         `held` is the sum of the risks of the held way, `worst` the largest lower bound on one of
@@ -425,7 +424,7 @@ class Ledger:
         limits.
         """
         nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
-        account, most = Account(frozen(nothing)), min(most, 1.0)
+        account, most = Promise(frozen(nothing)), min(most, 1.0)
         if self.is_limited:
             ways = self._limited(graph, account, 0.0, state, 1.0)[0].ways_from(state)
             added, choice = ways.added, ways.choice

@@ -21,7 +21,7 @@ from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.words import EVALUATORS, at_least, floored, verdict_of
 
 if TYPE_CHECKING:
-    from homeward.planning.held import Proposal
+    from homeward.planning.promise import Proposal
 
 
 UNPLANNED = "agent"  # `Plan.method` of an action that an agent chose without a plan

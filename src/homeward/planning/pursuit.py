@@ -18,7 +18,7 @@ from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from homeward.planning.guide import Task
-    from homeward.planning.held import Account, Proposal
+    from homeward.planning.promise import Promise, Proposal
 
 
 class Limit(NamedTuple):
@@ -37,7 +37,7 @@ def plan_of(
     proposal: Proposal,
     action: int,
     policy: Callable[[], IntArray],
-    paid: Sequence[Account],
+    paid: Sequence[Promise],
     homes: Sequence[tuple[Any, Any]],
     facts: Callable[[], tuple[Model, FloatArray, FloatArray, FloatArray]],
     method: str = "rate",

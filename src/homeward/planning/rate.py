@@ -44,9 +44,9 @@ from homeward.planning.gain_search import (
     search_outward,
 )
 from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, Graph, graph_of
-from homeward.planning.held import MAX_FREE_SHARE, Account, Held, Proposal
 from homeward.planning.kept_ways import KeptWays
 from homeward.planning.plan import Plan
+from homeward.planning.promise import MAX_FREE_SHARE, Held, Promise, Proposal
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.shared import Deferred
 
@@ -104,7 +104,7 @@ class RateSearch:
 
     def choose(
         self, belief: Any, model: Moves, state: int, held: Held, *, learn: bool = True
-    ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
+    ) -> tuple[Plan | None, tuple[Promise, ...], Limit]:
         """Return the plan, or None to end the run; the accounts after it; and the `Limit`.
 
         If the whole run is limited, the explorer goes home when nothing is left to do, or if
@@ -226,7 +226,7 @@ class RateSearch:
             if not looks.make_tour or any(ledger.limits for ledger in task.ledgers):
                 share += 1.0 if highest >= total else 1.001 * highest / total
             share = share if held.proposal is None else max(share, held.proposal.max_share)
-        for k, (ledger, account) in enumerate(zip(task.ledgers, held.accounts, strict=True)):
+        for k, (ledger, account) in enumerate(zip(task.ledgers, held.promises, strict=True)):
             kept: Any = {"kept": self._kept, "number": k, "risks": risks, "share": share}
             surveys.append(ledger.survey(graph, account, state, sharp, whole=whole, **kept))
         left = [-1.0 if survey.lost else max(survey.left, MIN_LEFT) for survey in surveys]

@@ -25,7 +25,7 @@ from homeward.planning.explorer import Explorer
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision, Guide
-    from homeward.planning.held import Held
+    from homeward.planning.promise import Held
 
 
 class Outside:
@@ -80,7 +80,7 @@ def held_ways(guide: Guide, belief: Belief, state: int, held: Held) -> list[Held
     A lost one has probability 0, and so has each one of a run whose belief is refuted.
     """
     model, ways = belief.mean(), []
-    for k, (ledger, account) in enumerate(zip(guide.ledgers(belief), held.accounts, strict=True)):
+    for k, (ledger, account) in enumerate(zip(guide.ledgers(belief), held.promises, strict=True)):
         homes = tuple(int(home) for home in ledger.homes)
         if held.refuted:
             way, path = account.way, [state]

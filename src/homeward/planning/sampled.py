@@ -37,7 +37,7 @@ from homeward.models import SparseMDP
 from homeward.planning.adaptive import common_transitions, quick_way
 from homeward.planning.general_returns import reaches
 from homeward.planning.graph import mask_of
-from homeward.planning.held import Account, Tally
+from homeward.planning.promise import Promise, Tally
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class SampledReturns:
     at_home: BoolArray  # [S]
     home: int  # number of the ledger, which selects its random stream
     state: int
-    account: Account
+    account: Promise
     value: FloatArray
     charge: FloatArray
     lost: bool
@@ -259,7 +259,7 @@ class SampledReturns:
     guesses: FloatArray  # [A] estimated drop of each action
     ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
 
-    def pay(self, state: int, action: int, chance: float = 1.0) -> Account:
+    def pay(self, state: int, action: int, chance: float = 1.0) -> Promise:
         """Return the account after an action that is taken with probability `chance`.
 
         Its cost is estimated in new worlds.
@@ -278,7 +278,7 @@ class SampledReturns:
             then = draws.returning(onward, self.at_home, to[to != END])
             drops.append(draws.drops(now, then, state, which))
         tally = self.sampled.after(tally, np.concatenate(drops), self.guesses[action], chance)
-        return Account(onward, self.sampled.spent(tally), tally=tally)
+        return Promise(onward, self.sampled.spent(tally), tally=tally)
 
 
 def sampled_returns(
@@ -287,7 +287,7 @@ def sampled_returns(
     model: SparseMDP,
     ledger: Ledger,
     home: int,
-    account: Account | None,
+    account: Promise | None,
     state: int,
 ) -> SampledReturns:
     """Return the ways home of ledger number `home`; `account` is None before a run.
@@ -329,7 +329,7 @@ def sampled_returns(
 
 def _opened(
     sampled: Sampled, belief: Any, way: IntArray, at_home: BoolArray, home: int, state: int
-) -> Account:
+) -> Promise:
     """Return the first account of a run: it pays for the way home from the start."""
     tally = Tally()
     if not at_home[state]:
@@ -339,7 +339,7 @@ def _opened(
             for count in chunks(sampled.worlds)
         ]
         tally = sampled.after(tally, np.concatenate(drops), 0.0)
-    return Account(way, sampled.spent(tally), tally=tally)
+    return Promise(way, sampled.spent(tally), tally=tally)
 
 
 def chunks(count: int) -> list[int]:

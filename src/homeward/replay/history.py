@@ -21,7 +21,7 @@ from homeward.models import Moves
 from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
-from homeward.planning.held import Held
+from homeward.planning.promise import Held
 from homeward.replay.moment import proving
 from homeward.solvers import ReturnSolution, Status
 
@@ -162,7 +162,7 @@ class Decisions:
     def __init__(self, setup: Setup, start: int, first: Belief, log: LogReader) -> None:
         self.setup, self.start = setup, start
         held = self.guide().open(first)
-        size = max(1, sum(account.way.nbytes for account in held.accounts))
+        size = max(1, sum(account.way.nbytes for account in held.promises))
         self.kept = Checkpoints(
             held,
             lambda step, before: Held.decode(log.holdings[step - 1], before),
@@ -186,7 +186,7 @@ class Decisions:
         if not ledgers:
             return None
         ledger, correction = ledgers[0], proving(self.setup.planner)
-        account, model = self.kept.at(moment.step).accounts[0], moment.model
+        account, model = self.kept.at(moment.step).promises[0], moment.model
         if moment.refuted:
             value, policy = np.zeros(model.states), account.way
         elif isinstance(model, Moves):

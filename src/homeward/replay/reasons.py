@@ -13,9 +13,9 @@ from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Decision
-from homeward.planning.held import MAX_FREE_SHARE, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Plan, Verdict
+from homeward.planning.promise import MAX_FREE_SHARE, Proposal
 from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
 from homeward.runs import Setup
@@ -129,7 +129,7 @@ def ended(
     if rest is not None:
         budgets = zip(names, rest.budgets, strict=False)
         rest = rest._replace(budgets=tuple((name, *budget[1:]) for name, budget in budgets))
-    kept = zip(names, decision.budgets, decision.held.accounts, strict=False)
+    kept = zip(names, decision.budgets, decision.held.promises, strict=False)
     return {
         **stopped(decision.end, moment, rest),
         "criteria": [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.planning.held import Held
+    from homeward.planning.promise import Held
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
     from homeward.runs.run import Run

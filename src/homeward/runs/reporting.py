@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planning.held import Held
+from homeward.planning.promise import Held
 from homeward.planning.remote import RemoteExplorer
 from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
@@ -55,7 +55,7 @@ def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Re
         elif not explorer.choose(report.action, report.state, report.observation):
             raise InvalidInputError("the levels of the mission do not allow this action")
         seconds = time.perf_counter() - began
-        spent = iter(explorer.held.accounts)
+        spent = iter(explorer.held.promises)
         bounds = tuple(
             1.0 if isinstance(criterion, StayInside) else max(0.0, 1.0 - next(spent).spent)
             for criterion in explorer.planner.criteria

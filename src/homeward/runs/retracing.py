@@ -21,8 +21,8 @@ from homeward.runs.log import Record
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.planning.held import Held
     from homeward.planning.plan import Plan
+    from homeward.planning.promise import Held
 
 WARM_START_BYTES_PER_STEP = 65_536  # maximum, on average over the steps since the last one
 
@@ -92,8 +92,8 @@ def replay(
     after `warm_step` are planned again and must reproduce the record. Otherwise their actions are
     taken without planning, and the next plan starts from the warm start of `warm_step`.
     """
-    from homeward.planning.held import Held
     from homeward.planning.paper import PaperExplorer
+    from homeward.planning.promise import Held
     from homeward.solvers import Status
 
     model = explorer.belief.mean()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.kinds.rover.world import Rover
     from homeward.planning.guide import Decision
-    from homeward.planning.held import Held
+    from homeward.planning.promise import Held
 
 TERRAIN = {"ground": "mars", "sensor": 0.0, "noise": 1e-4, "delta": 0.9, "side": 6, "limit": 150}
 SQUARES = {"ground": "grid, walls .2", "delta": 0.9, "side": 5, "limit": 300}

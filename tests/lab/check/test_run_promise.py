@@ -11,8 +11,8 @@ from homeward.models import Moves, SparseMDP
 from homeward.planning import guide, ledger
 from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import with_way
-from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.planner import Planner
+from homeward.planning.promise import BUDGET_TOLERANCE
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check.run_promise import Kind, RunCase, examine, random_case
 

@@ -134,7 +134,7 @@ def _masks(ended: Ended) -> dict[str, BoolArray]:
     free = graph_of(belief, model, setup.planner.correction)  # type: ignore[arg-type]
     graph = free._replace(allowed=EVERYWHERE if allowed is None else allowed)
     share = np.zeros(len(free.dest))
-    for ledger, account in zip(search.task.ledgers, held.accounts, strict=True):
+    for ledger, account in zip(search.task.ledgers, held.promises, strict=True):
         survey = replace(ledger, within=None, limits=None).survey(graph, account, state)
         np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
     view = search.view(belief, model, state, held)  # type: ignore[arg-type]

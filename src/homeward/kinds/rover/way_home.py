@@ -24,7 +24,7 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
-from homeward.planning.held import Held
+from homeward.planning.promise import Held
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.config import checked
@@ -86,7 +86,7 @@ def ways_home(
     if held is not None and (is_limited or refuted):
         ways, blocked = [], belief.blocked_probability()
         # The accounts with the limits are the last ones, in the order of the homes.
-        for home, account in zip(homes, held.accounts[-len(homes) :], strict=True):
+        for home, account in zip(homes, held.promises[-len(homes) :], strict=True):
             way, risk = [state], 0.0
             while way[-1] not in home and account.way[way[-1]] >= 0:
                 edge = way[-1], int(account.way[way[-1]])

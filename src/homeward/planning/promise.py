@@ -16,6 +16,7 @@ from homeward.errors import InvalidFileError
 from homeward.files import json_safe
 from homeward.shared import LazyArrays, Shared
 
+BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
 MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may spend without a toll
 
 
@@ -29,7 +30,7 @@ class Tally(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Account(LazyArrays):
+class Promise(LazyArrays):
     """The edges that a run relies on to return to one home, and what it has spent and used."""
 
     way: IntArray  # [S] action whose edge the run relies on; −1 for none
@@ -47,12 +48,12 @@ class Account(LazyArrays):
         version: Shared = self.__dict__["_sources"]["way"]
         return version
 
-    def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Account:
+    def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Promise:
         """Return the account with `actions` [n] in the states `at` [n], and the `other` fields."""
         way: Any = self.version.changed(at, actions) if len(at) else self.version
         return replace(self, way=way, spent=spent, **other)
 
-    def changes(self, before: Account) -> tuple[IntArray, IntArray]:
+    def changes(self, before: Promise) -> tuple[IntArray, IntArray]:
         """Return states [n], ascending, where `way` differs from `before`, and its actions [n]."""
         at = before.version.changes_to(self.version)
         if at is None:
@@ -108,7 +109,7 @@ class Held:
 
     Attributes
     ----------
-    accounts : tuple
+    promises : tuple
         One account for each return criterion.
     proposal : Proposal, optional
         The proposal that the explorer pursues; None before the first decision.
@@ -123,7 +124,7 @@ class Held:
         have the ways home that are best supported by what was driven.
     """
 
-    accounts: tuple[Account, ...] = ()
+    promises: tuple[Promise, ...] = ()
     proposal: Proposal | None = None
     remaining: float = np.inf
     idle: int = 0
@@ -135,39 +136,39 @@ class Held:
         """The guaranteed probability of coming home; 1 if no return is required."""
         if self.refuted:
             return 0.0
-        return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
+        return max(0.0, 1.0 - max((a.spent for a in self.promises), default=0.0))
 
     def emptied(self) -> Held:
         """Return a state with as many accounts, which rely on no edges and have spent nothing."""
         return Held(
-            tuple(Account(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.accounts)
+            tuple(Promise(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.promises)
         )
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
         ways = []
-        for old, new in zip(before.accounts, self.accounts, strict=True):
+        for old, new in zip(before.promises, self.promises, strict=True):
             at, actions = new.changes(old)
             ways.append([at.tolist(), actions.tolist()])
         value: dict[str, Any] = {
             "kept": self.kept,
-            "spent": [a.spent for a in self.accounts],
+            "spent": [a.spent for a in self.promises],
             "ways": ways,
             "remaining": json_safe(float(self.remaining)),
             "idle": self.idle,
         }
         if self.refuted:
             value["refuted"] = True
-        if any(a.used for a in self.accounts):
-            value["used"] = [list(a.used) for a in self.accounts]
-        pairs = zip(self.accounts, before.accounts, strict=True)
+        if any(a.used for a in self.promises):
+            value["used"] = [list(a.used) for a in self.promises]
+        pairs = zip(self.promises, before.promises, strict=True)
         if any(a.policies is not b.policies and (a.policies or b.policies) for a, b in pairs):
             value["policies"] = [
                 [[subset, policy.tolist()] for subset, policy in a.policies.items()]
-                for a in self.accounts
+                for a in self.promises
             ]
-        if any(a.tally is not None for a in self.accounts):
-            value["sampled"] = [list(a.tally or ()) for a in self.accounts]
+        if any(a.tally is not None for a in self.promises):
+            value["sampled"] = [list(a.tally or ()) for a in self.promises]
         if self.memory is not None:
             value["memory"] = self.memory
         if self.proposal is not None:
@@ -183,9 +184,9 @@ class Held:
     def decode(cls, value: Any, before: Held) -> Held:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
-            uses = value.get("used") or [()] * len(before.accounts)
+            uses = value.get("used") or [()] * len(before.promises)
             accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
-            for old, ((at, actions), spent, used) in zip(before.accounts, changes, strict=True):
+            for old, ((at, actions), spent, used) in zip(before.promises, changes, strict=True):
                 if len(at) and not 0 <= min(at) <= max(at) < len(old.way):
                     raise IndexError(f"a state is outside 0..{len(old.way) - 1}")
                 changed = np.array(at, np.int64), np.array(actions, np.int32)

@@ -8,13 +8,13 @@ import pytest
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
-from homeward.planning.held import Account, Held, Proposal
+from homeward.planning.promise import Held, Promise, Proposal
 
 
 def random_held(rng: np.random.Generator, before: Held | None = None) -> Held:
     """Draw what is held, often with the rest of the path that was held before."""
     accounts = tuple(
-        Account(frozen(rng.integers(-1, 4, 9).astype(np.int32)), float(rng.random()))
+        Promise(frozen(rng.integers(-1, 4, 9).astype(np.int32)), float(rng.random()))
         for _ in range(2)
     )
     proposal = None
@@ -27,7 +27,7 @@ def random_held(rng: np.random.Generator, before: Held | None = None) -> Held:
 
 
 def values(held: Held) -> Any:
-    ways = [(a.way.tolist(), a.spent) for a in held.accounts]
+    ways = [(a.way.tolist(), a.spent) for a in held.promises]
     return ways, held.proposal, held.remaining, held.idle
 
 
@@ -60,7 +60,7 @@ def test_a_record_of_no_change_is_short() -> None:
     ],
 )
 def test_what_does_not_say_what_is_held_is_refused(value: Any) -> None:
-    before = Held((Account(np.full(3, -1, np.int32)),))
+    before = Held((Promise(np.full(3, -1, np.int32)),))
     with pytest.raises(InvalidFileError, match="the state of the run can't be read"):
         Held.decode(value, before)
 
@@ -68,4 +68,4 @@ def test_what_does_not_say_what_is_held_is_refused(value: Any) -> None:
 def test_what_is_kept_is_what_the_worst_account_has_left() -> None:
     way = np.full(3, -1, np.int32)
     assert Held().kept == 1.0
-    assert Held((Account(way, 0.1), Account(way, 0.25))).kept == 0.75
+    assert Held((Promise(way, 0.1), Promise(way, 0.25))).kept == 0.75
