@@ -35,7 +35,7 @@ def test_repaired_ways_are_those_of_a_search_from_nothing(
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES, ACTIONS)
     risks, kept = Shared(graph.blocked.copy()), KeptWays(1, STATES)
-    account = Promise(rng.integers(-1, ACTIONS, STATES).astype(np.int32))
+    account = Promise.of(rng.integers(-1, ACTIONS, STATES).astype(np.int32))
     repaired = 0
     for _ in range(25):
         graph, risks = changed(graph, risks, rng)
@@ -62,7 +62,7 @@ def test_repaired_ways_are_those_of_a_search_from_nothing(
 def test_many_changes_are_searched_from_nothing() -> None:
     rng = np.random.default_rng(0)
     graph, kept = random_graph(rng, STATES, ACTIONS), KeptWays(1, STATES)
-    account, risks = Promise(np.full(STATES, -1, np.int32)), Shared(graph.blocked.copy())
+    account, risks = Promise.of(np.full(STATES, -1, np.int32)), Shared(graph.blocked.copy())
     search = Search(graph, risks, account, 0.0, HOMES, 3, 0.5)
     kept.find(0, search, np.inf)
     assert kept._changes(kept._known[0], search) is not None

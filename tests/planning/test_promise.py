@@ -14,7 +14,7 @@ from homeward.planning.promise import Held, Promise, Proposal
 def random_held(rng: np.random.Generator, before: Held | None = None) -> Held:
     """Draw what is held, often with the rest of the path that was held before."""
     accounts = tuple(
-        Promise(frozen(rng.integers(-1, 4, 9).astype(np.int32)), float(rng.random()))
+        Promise.of(frozen(rng.integers(-1, 4, 9).astype(np.int32)), float(rng.random()))
         for _ in range(2)
     )
     proposal = None
@@ -60,7 +60,7 @@ def test_a_record_of_no_change_is_short() -> None:
     ],
 )
 def test_what_does_not_say_what_is_held_is_refused(value: Any) -> None:
-    before = Held((Promise(np.full(3, -1, np.int32)),))
+    before = Held((Promise.of(np.full(3, -1, np.int32)),))
     with pytest.raises(InvalidFileError, match="the state of the run can't be read"):
         Held.decode(value, before)
 
@@ -68,4 +68,4 @@ def test_what_does_not_say_what_is_held_is_refused(value: Any) -> None:
 def test_what_is_kept_is_what_the_worst_account_has_left() -> None:
     way = np.full(3, -1, np.int32)
     assert Held().kept == 1.0
-    assert Held((Promise(way, 0.1), Promise(way, 0.25))).kept == 0.75
+    assert Held((Promise.of(way, 0.1), Promise.of(way, 0.25))).kept == 0.75

@@ -53,7 +53,7 @@ class Driven:
         Both are empty at home, and if no way home is known.
         """
         graph = self._graph(model)
-        nothing = Promise(frozen(np.full(len(graph.dest), -1, np.int32)))
+        nothing = Promise.of(np.full(len(graph.dest), -1, np.int32))
         search = Search(graph, None, nothing, 0.0, homes, state, np.inf)
         choice = KeptWays(1, len(graph.dest)).find(0, search, np.inf)[0].choice
         path: list[tuple[int, int]] = []

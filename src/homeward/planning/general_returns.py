@@ -90,7 +90,7 @@ def returns_of(
     ways = [policy] if account is None else [account.way, policy]
     lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
     spent = 1.0 - float(value[state]) if account is None else account.spent
-    return Returns(Promise(frozen(policy), spent), value, charge, lost, after)
+    return Returns(Promise.of(policy, spent), value, charge, lost, after)
 
 
 def _exact_returns(
@@ -117,7 +117,7 @@ def _exact_returns(
     charge[state] = held.value[state] - kept.max(axis=0) + SOLVE_TOLERANCE
     charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
     value = np.maximum(0.0, best.value - SOLVE_TOLERANCE)
-    accounts = [Promise(way.policy, spent, way.policies) for way in ways]
+    accounts = [Promise.of(way.policy, spent, policies=way.policies) for way in ways]
     choices = tuple(accounts[k] for k in kept.argmax(axis=0))
     lost = not best.value[state] > 0.0
     after = np.max([way.after[state] for way in ways], axis=0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from homeward.arrays import BoolArray, frozen, is_default_zero, number
+from homeward.arrays import BoolArray, IntArray, frozen, is_default_zero, number
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Labels
@@ -251,10 +251,8 @@ class Guide:
         model, tried, accounts = belief.mean(), Driven(driven), []
         for ledger, account in zip(self.ledgers(belief), held.promises, strict=True):
             states, actions = tried.way_home(model, ledger.homes, state)
-            way = np.full_like(account.way, -1)
-            way[states] = actions
-            at = np.flatnonzero(way != account.way)
-            accounts.append(account.after(at, way[at], 1.0))
+            order = np.argsort(states)
+            accounts.append(replace(account, at=states[order], actions=actions[order], spent=1.0))
         return replace(held, promises=tuple(accounts), proposal=None, refuted=True)
 
     def chosen(self, belief: Belief, state: int, held: Held, action: int) -> Held | None:
@@ -356,13 +354,13 @@ class Guide:
         if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
             _check_answer(belief, observation, move, "a way home that adapts to what is observed")
             present = set_of(belief)
-            accounts = tuple(replace(a, way=a.policies.get(present, a.way)) for a in accounts)
+            accounts = tuple(_following(a, a.policies.get(present, a.way)) for a in accounts)
         elif isinstance(belief, DirichletBelief) and self.planner.sampled is None:
             if accounts and correction is not Correction.NAIVE:
                 budget = "the budget of a DirichletBelief without sampled certificates"
                 _check_answer(belief, observation, move, budget)
             kept = zip(accounts, self.ledgers(belief), strict=True)
-            accounts = tuple(replace(a, way=way_home_of(belief, x, correction)) for a, x in kept)
+            accounts = tuple(_following(a, way_home_of(belief, x, correction)) for a, x in kept)
         return replace(held, promises=accounts)
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
@@ -448,6 +446,12 @@ class Guide:
             return Ledger(name, states, criterion.delta, criterion.within, limits)
         within = criterion.steps if isinstance(criterion, ReturnWithin) else None
         return Ledger(return_name(model, states, within), states, criterion.delta, within)
+
+
+def _following(promise: Promise, way: IntArray) -> Promise:
+    """Return a promise that relies on the actions `way` [S] instead."""
+    at = np.flatnonzero(way >= 0)
+    return replace(promise, at=at, actions=way[at])
 
 
 def _check_answer(

@@ -42,7 +42,7 @@ class _Known(NamedTuple):
     """The input of the last search, without the arrays of the belief."""
 
     risks: Shared | None
-    way: Shared
+    way: Promise
     trusted: float
     most: float
     held: IntArray  # [n] states on the held way home whose edges risk more than `trusted`
@@ -66,7 +66,8 @@ class KeptWays:
         way home: the sum over its edges, and the largest lower bound on the risk of one edge.
         """
         graph, risks, account, trusted, homes, state, most = search
-        given = graph, account.way, trusted, homes, state
+        way = account.way
+        given = graph, way, trusted, homes, state
         keys = Keys(self.free[k], self.added[k], self.steps[k], self.choice[k])
         changes = self._changes(self._known[k], search)
         if changes is None:
@@ -77,7 +78,7 @@ class KeptWays:
             self._later[k] = []
         else:
             known, edges, moved = changes
-            new = moved[account.way[moved] >= 0]
+            new = moved[way[moved] >= 0]
             at = np.searchsorted(self.relied[k], new)
             is_new = np.append(self.relied[k], -1)[at] != new
             if is_new.any():
@@ -85,7 +86,7 @@ class KeptWays:
             suspects = np.concatenate([edges, moved, known.held])
             more = NO_STATES if trusted == known.trusted else self.relied[k]
             suspects, held, risk, worst = free_again(*given, suspects, more, keys.free)
-        self._known[k] = _Known(risks, account.version, trusted, most, held)
+        self._known[k] = _Known(risks, account, trusted, most, held)
         self.extend(k, search, until, suspects)
         return keys, risk, worst
 
@@ -122,8 +123,8 @@ class KeptWays:
         if known.most != search.most:
             return None
         edges = known.risks.changes_to(search.risks)
-        moved = known.way.changes_to(search.account.version)
+        moved = search.account.changes(known.way)[0]
         size = search.graph.dest.size
-        if edges is None or moved is None or len(edges) > MAX_CHANGED_SHARE * size:
+        if edges is None or len(edges) > MAX_CHANGED_SHARE * size:
             return None
         return known, np.unique(edges // search.graph.dest.shape[1]), np.sort(moved)

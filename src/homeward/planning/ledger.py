@@ -212,7 +212,7 @@ class Ledger:
     def open(self, graph: Graph, state: int, belief: Belief | None = None) -> Promise:
         """Return the first account of a run that starts in `state`; it pays for a way home."""
         used = (0.0,) * (0 if self.limits is None else self.limits.count)
-        nothing = Promise(frozen(np.full(len(graph.dest), -1, np.int32)), used=used)
+        nothing = Promise.of(np.full(len(graph.dest), -1, np.int32), used=used)
         if self.is_limited:
             graph = first_attempts(graph, self.reach(graph.dest.shape, nothing))
         edges, choice, risk = self._new_way(graph, state, 1.0)
@@ -424,7 +424,7 @@ class Ledger:
         limits.
         """
         nothing: IntArray = np.full(len(graph.dest), -1, np.int32)
-        account, most = Promise(frozen(nothing)), min(most, 1.0)
+        account, most = Promise.of(nothing), min(most, 1.0)
         if self.is_limited:
             ways = self._limited(graph, account, 0.0, state, 1.0)[0].ways_from(state)
             added, choice = ways.added, ways.choice

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import IntArray, frozen
+from homeward.arrays import IntArray, are_among, frozen
 from homeward.errors import InvalidFileError
 from homeward.files import json_safe
-from homeward.shared import LazyArrays, Shared
 
 BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
 MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may spend without a toll
@@ -29,39 +28,50 @@ class Tally(NamedTuple):
     chance: float = 1.0  # probability with which the last action was taken
 
 
-@dataclass(frozen=True, eq=False)
-class Promise(LazyArrays):
-    """The edges that a run relies on to return to one home, and what it has spent and used."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Promise:
+    """The actions that a run relies on to return to one home, and what it has spent and used."""
 
-    way: IntArray  # [S] action whose edge the run relies on; −1 for none
+    size: int  # number of states of the model
+    at: IntArray  # [n] states in which the run relies on an action, ascending
+    actions: IntArray  # [n] these actions
     spent: float = 0.0  # upper bound on the risk of losing the way home
     policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set; see `adaptive`
     used: tuple[float, ...] = ()  # how much of each limited amount the run has used
     tally: Tally | None = None  # the estimates behind `spent`; None if `spent` is proven
 
-    def __post_init__(self) -> None:
-        self._defer("way")
+    @classmethod
+    def of(cls, way: IntArray, spent: float = 0.0, **other: Any) -> Promise:
+        """Return the promise that relies on the actions `way` [S]; −1 for none."""
+        at = np.flatnonzero(way >= 0)
+        return cls(len(way), at, way[at], spent, **other)
 
     @property
-    def version(self) -> Shared:
-        """The version of `way`, whose array the accounts of a run share."""
-        version: Shared = self.__dict__["_sources"]["way"]
-        return version
+    def way(self) -> IntArray:
+        """The action [S] that the run relies on in each state; −1 for none. A new array."""
+        way = np.full(self.size, -1, np.int32)
+        way[self.at] = self.actions
+        return way
 
     def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Promise:
-        """Return the account with `actions` [n] in the states `at` [n], and the `other` fields."""
-        way: Any = self.version.changed(at, actions) if len(at) else self.version
-        return replace(self, way=way, spent=spent, **other)
+        """Return the promise with `actions` [n] in the states `at` [n], and the `other` fields."""
+        if not len(at):
+            return replace(self, spent=spent, **other)
+        kept = ~are_among(np.sort(at), self.at)
+        states = np.append(self.at[kept], at[actions >= 0])
+        order = np.argsort(states)
+        actions = np.append(self.actions[kept], actions[actions >= 0]).astype(np.int32)
+        return replace(self, at=states[order], actions=actions[order], spent=spent, **other)
 
     def changes(self, before: Promise) -> tuple[IntArray, IntArray]:
-        """Return states [n], ascending, where `way` differs from `before`, and its actions [n]."""
-        at = before.version.changes_to(self.version)
-        if at is None:
-            at = np.flatnonzero(before.way != self.way)
-        at = np.sort(at)
-        actions = self.version.at(at)
-        differ = before.version.at(at) != actions
-        return at[differ], actions[differ]
+        """Return the states [n], ascending, where `way` differs from `before`, and its actions."""
+        if self.at is before.at and self.actions is before.actions:
+            return self.at[:0], self.actions[:0]
+        states = np.union1d(before.at, self.at)
+        old, new = (np.full(len(states), -1, np.int32) for _ in range(2))
+        old[np.searchsorted(states, before.at)] = before.actions
+        new[np.searchsorted(states, self.at)] = self.actions
+        return states[old != new], new[old != new]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,10 @@ class Held:
     def emptied(self) -> Held:
         """Return a state with as many accounts, which rely on no edges and have spent nothing."""
         return Held(
-            tuple(Promise(frozen(np.full_like(a.way, -1)), used=a.used) for a in self.promises)
+            tuple(
+                replace(a, at=a.at[:0], actions=a.actions[:0], spent=0.0, policies={}, tally=None)
+                for a in self.promises
+            )
         )
 
     def encode(self, before: Held) -> dict[str, Any]:
@@ -187,8 +200,8 @@ class Held:
             uses = value.get("used") or [()] * len(before.promises)
             accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
             for old, ((at, actions), spent, used) in zip(before.promises, changes, strict=True):
-                if len(at) and not 0 <= min(at) <= max(at) < len(old.way):
-                    raise IndexError(f"a state is outside 0..{len(old.way) - 1}")
+                if len(at) and not 0 <= min(at) <= max(at) < old.size:
+                    raise IndexError(f"a state is outside 0..{old.size - 1}")
                 changed = np.array(at, np.int64), np.array(actions, np.int32)
                 account = old.after(*changed, float(spent), used=tuple(map(float, used)))
                 accounts.append(account)

@@ -278,7 +278,7 @@ class SampledReturns:
             then = draws.returning(onward, self.at_home, to[to != END])
             drops.append(draws.drops(now, then, state, which))
         tally = self.sampled.after(tally, np.concatenate(drops), self.guesses[action], chance)
-        return Promise(onward, self.sampled.spent(tally), tally=tally)
+        return Promise.of(onward, self.sampled.spent(tally), tally=tally)
 
 
 def sampled_returns(
@@ -339,7 +339,7 @@ def _opened(
             for count in chunks(sampled.worlds)
         ]
         tally = sampled.after(tally, np.concatenate(drops), 0.0)
-    return Promise(way, sampled.spent(tally), tally=tally)
+    return Promise.of(way, sampled.spent(tally), tally=tally)
 
 
 def chunks(count: int) -> list[int]:
