@@ -12,7 +12,7 @@ from tests.conftest import EXTREME, dense, models, move_graphs, tables
 
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.solvers import GIVE_UP, Status, solve_return
+from homeward.solvers import GIVE_UP, Status, return_value, solve_return
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -77,6 +77,18 @@ def test_the_value_is_that_of_the_policy(model: Model, data: st.DataObject) -> N
     gain = correction[active, found.policy[active]] + rows @ value
     value[active] = np.linalg.solve(np.eye(len(active)) - rows[:, active], gain)
     assert found.value == pytest.approx(np.maximum(value, 0.0), abs=1e-9)
+
+
+@given(models(), st.data())
+def test_a_search_from_a_similar_solution_finds_the_same_value(
+    model: Model, data: st.DataObject
+) -> None:
+    model, home = model.sparse(), homes(data, model)
+    start = solve_return(model, corrections(data, model), home).policy
+    correction = corrections(data, model)
+    cold, warm = (solve_return(model, correction, home, first) for first in (None, start))
+    assert warm.value == pytest.approx(cold.value, abs=1e-8)
+    assert (return_value(model, correction, home, warm.policy) == warm.value).all()
 
 
 @given(models(), st.data())

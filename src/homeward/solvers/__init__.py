@@ -19,5 +19,6 @@ from homeward.solvers.problems import Problem as Problem
 from homeward.solvers.problems import Status as Status
 from homeward.solvers.returns import GIVE_UP as GIVE_UP
 from homeward.solvers.returns import ReturnSolution as ReturnSolution
+from homeward.solvers.returns import return_value as return_value
 from homeward.solvers.returns import solve_return as solve_return
 from homeward.solvers.within import solve_return_within as solve_return_within

@@ -8,10 +8,11 @@ Method on `Moves`: a shortest path. Repeating a in s until it works costs −cor
 total, so value = max(0, 1 − distance). One search from home over reversed edges finds the distances
 exactly.
 
-Method on `SparseMDP`: policy iteration, starting from the policy that gives up everywhere. An
-action is changed only if this strictly improves the value. Then every policy is proper: a closed
-loop would have to earn something, and all corrections are ≤ 0. So the exact value of each policy is
-a valid bound, also if iteration stops early.
+Method on `SparseMDP`: policy iteration, starting from the policy that gives up everywhere, or from
+a given one that gives up where its value is below 0. An action is changed only if this strictly
+improves the value. Then every policy is proper: a closed loop would have to earn something, and all
+corrections are ≤ 0. So the exact value of each policy is a valid bound, also if iteration stops
+early.
 
 Stopping: no state gains more than `GAIN_TOLERANCE` by one improvement step. Smaller gains are
 mostly rounding, but may add up over many steps. So at the end the policy takes all smaller gains at
@@ -66,10 +67,13 @@ class ReturnSolution:
     since: IntArray | None = None  # [L] least number of steps left at which each layer is followed
 
 
-def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
+def solve_return(
+    model: Model, correction: FloatArray, home: IntArray, start: IntArray | None = None
+) -> ReturnSolution:
     """Return the policy with the best lower bound on the probability of reaching `home` [n].
 
-    `correction` [S, A] is at most 0.
+    `correction` [S, A] is at most 0. On a general model, the search starts from the policy `start`
+    [S], if given: the solution of a similar problem saves most rounds.
     """
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
@@ -77,7 +81,21 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
             unsigned(model.dest), open_success(model), correction, unsigned(home), ways_to(model)
         )
         return ReturnSolution(chances_home(distance), policy, 0.0, Status.OPTIMAL, 1)
-    return _policy_iteration(model, correction, home)
+    return _policy_iteration(model, correction, home, start)
+
+
+def return_value(
+    model: SparseMDP, correction: FloatArray, home: IntArray, policy: IntArray
+) -> FloatArray:
+    """Return the lower bound [S] on the probability of reaching `home` [n] by a policy [S].
+
+    It is the value that `solve_return` returns with this policy.
+    """
+    at_home = np.zeros(model.states, dtype=bool)
+    at_home[home] = True
+    reward = np.where(np.isfinite(model.reward), correction, -np.inf)
+    solved = _evaluate(fold(model, 1.0), reward, policy, at_home)
+    return at_home.astype(np.float64) if solved is None else _rounded(*solved, at_home)
 
 
 def check_home(model: Model, home: IntArray) -> IntArray:
@@ -107,14 +125,24 @@ def open_success(model: Moves) -> FloatArray:
     return frozen(np.where(np.isfinite(model.reward), model.success, 0.0))
 
 
-def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:
+def _policy_iteration(
+    model: SparseMDP, correction: FloatArray, home: IntArray, start: IntArray | None
+) -> ReturnSolution:
     """Return the solution on a general model; see the module docstring."""
     folded = fold(model, 1.0)
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
     at_home = np.zeros(model.states, dtype=bool)
     at_home[home] = True
-    policy = np.full(model.states, GIVE_UP, dtype=np.int32)
+    policy: IntArray = np.full(model.states, GIVE_UP, dtype=np.int32)
     value, moves = at_home.astype(np.float64), np.zeros(model.states)
+    while start is not None:
+        first = _evaluate(folded, reward, start, at_home)
+        if first is None:
+            break
+        if first[0].min() >= 0.0:
+            policy, (value, moves) = start, first
+            break
+        start = np.where(first[0] < 0.0, GIVE_UP, start).astype(np.int32)
     status, gap, rounds = Status.NOT_CONVERGED, 1.0, 0
     while rounds < ROUND_LIMIT:
         rounds += 1
@@ -135,12 +163,15 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
             status = Status.NUMERICAL
             break
         policy, (value, moves) = better, solved
-    allowance = UNIT * moves
-    sure = np.where(at_home, 1.0, np.clip(value - allowance, 0.0, 1.0))
-    gap += min(1.0, float(allowance.max()))
+    gap += min(1.0, UNIT * float(moves.max()))
     if gap > GAP_TOLERANCE and status is Status.OPTIMAL:
         status = Status.NUMERICAL
-    return ReturnSolution(sure, policy, gap, status, rounds)
+    return ReturnSolution(_rounded(value, moves, at_home), policy, gap, status, rounds)
+
+
+def _rounded(value: FloatArray, moves: FloatArray, at_home: BoolArray) -> FloatArray:
+    """Return a value [S] rounded down, for an expected number of moves [S]."""
+    return np.where(at_home, 1.0, np.clip(value - UNIT * moves, 0.0, 1.0))
 
 
 def _evaluate(
@@ -159,7 +190,7 @@ def _evaluate(
     solved = solve_folded(onward[:, active], leave, gain)
     if solved is None or not np.isfinite(solved).all():
         return None
-    if solved[:, 1].min() < 0.5 or solved[:, 0].max() > 1.5:
+    if solved[:, 1].min(initial=1.0) < 0.5 or solved[:, 0].max(initial=0.0) > 1.5:
         return None
     value[active], moves[active] = solved.T
     return value, moves
