@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("threads",),
     ("solvers",),
     ("beliefs",),
-    ("safety", "bonuses", "worlds", "certificates"),
+    ("criteria", "bonuses", "worlds", "certificates"),
     ("planning",),
     ("checking",),
     ("agents",),
@@ -158,10 +158,10 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.solvers.returns", "from homeward.beliefs.corrections import x", "beliefs"),
         ("homeward.solvers.returns", "from homeward.beliefs import Belief", "beliefs"),
         ("homeward.beliefs.finite", "from homeward.solvers import Status", "solvers"),
-        ("homeward.beliefs.finite", "from homeward.safety import ReturnHome", "safety"),
-        ("homeward.beliefs.finite", "from homeward import ReturnHome", "safety"),
-        ("homeward.beliefs.finite", "from homeward.safety.criterion import x", "safety"),
-        ("homeward.beliefs.finite", "import homeward.safety", "safety"),
+        ("homeward.beliefs.finite", "from homeward.criteria import ReturnHome", "criteria"),
+        ("homeward.beliefs.finite", "from homeward import ReturnHome", "criteria"),
+        ("homeward.beliefs.finite", "from homeward.criteria import x", "criteria"),
+        ("homeward.beliefs.finite", "import homeward.criteria", "criteria"),
         ("homeward.runs.run", "from homeward.kinds.rover import kind", "kinds"),
         (
             "homeward.certificates.plan_case",
@@ -262,9 +262,9 @@ def test_beliefs_never_hear_of_a_solver(statement: str) -> None:
     loaded = loaded_after(statement)
     assert "homeward.beliefs.corrections" in loaded
     assert not {m for m in loaded if m.startswith(("homeward.solvers", "highspy"))}
-    assert "homeward.safety.criterion" not in loaded
+    assert "homeward.criteria" not in loaded
 
 
 def test_a_criterion_brings_its_solvers_along() -> None:
-    loaded = loaded_after("from homeward.safety import ReturnHome")
-    assert {"homeward.safety.criterion", "homeward.solvers"} <= loaded
+    loaded = loaded_after("from homeward.criteria import ReturnHome")
+    assert {"homeward.criteria", "homeward.solvers"} <= loaded

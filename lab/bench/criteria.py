@@ -1,10 +1,10 @@
 """Time of a decision with three criteria, relative to one criterion.
 
 Two rovers explore the same 50 × 100 terrain at γ = .999 from its middle: one with `ReturnHome`, the
-other also with `ReturnWithin` and `StayInside`. Each plan has a warm start from the previous plan.
-The time includes the corrections, the return policies, the constrained problem, the decision and
-its evidence, but not the mean model and the bonus. For each terrain the ratio of the medians is
-computed.
+other also with a return within steps and with `StayInside`. Each plan has a warm start from the
+previous plan. The time includes the corrections, the return policies, the constrained problem, the
+decision and its evidence, but not the mean model and the bonus. For each terrain the ratio of the
+medians is computed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 
 from homeward.arrays import BoolArray
 from homeward.bonuses import Information
+from homeward.criteria import Criterion, ReturnHome, StayInside
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import Criterion, ReturnHome, ReturnWithin, StayInside
 from lab.bench.terrain import SENSOR, quartiles, set_out
 
 DISCOUNT = 0.999
@@ -43,7 +43,7 @@ class CriteriaTiming:
 def three_criteria(shape: tuple[int, int]) -> list[Criterion]:
     """Return the criteria: return home, return within `WITHIN_STEPS`, stay in the middle."""
     middle = middle_of(shape).ravel()
-    return [ReturnHome(HOME), ReturnWithin(WITHIN_STEPS, IN_TIME), StayInside(middle, INSIDE)]
+    return [ReturnHome(HOME), ReturnHome(IN_TIME, within=WITHIN_STEPS), StayInside(middle, INSIDE)]
 
 
 def middle_of(shape: tuple[int, int]) -> BoolArray:

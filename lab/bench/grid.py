@@ -24,7 +24,7 @@ KERNEL_MODULES = (
     "homeward.solvers.kernels",
     "homeward.solvers.returns",
     "homeward.beliefs.corrections",
-    "homeward.safety.stay_inside",
+    "homeward.criteria",
     "homeward.beliefs.categorical_heights",
 )
 """Modules in which callers look up kernels."""

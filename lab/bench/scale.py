@@ -19,13 +19,13 @@ from homeward.beliefs import Sensor
 from homeward.beliefs.grid_graph import grid_graph
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.bonuses import InformationGain
+from homeward.criteria import ReturnHome
 from homeward.kinds.rover.kind import ROVER
 from homeward.kinds.rover.world import Rover
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.runs.log import to_line
 from homeward.runs.retracing import to_record
-from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
 from lab.bench.terrain import mars, quartiles
 

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from homeward.beliefs.corrections import Correction, Corrections, moves_corrections
+from homeward.criteria import ReturnHome, Situation
 from homeward.models import Model, Moves, SparseMDP
-from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
 
 Kind = Literal["moves", "general"]

@@ -37,6 +37,7 @@ from homeward.bonuses import Bonus, Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.compiling import njit
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.config import RoverConfig
@@ -49,7 +50,6 @@ from homeward.planning.explorer import Loop, Step
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
-from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from homeward.studies.work import play
 from homeward.terrain.synthetic import draw_belief

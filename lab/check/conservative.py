@@ -23,10 +23,10 @@ from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
+from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from lab.check.calibration import (
     MARS_DISCOUNT,
     SHORT_SIGHTED,

@@ -17,10 +17,10 @@ from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions
+from homeward.criteria import Criterion, EarnAtLeast, StayInside
 from homeward.models import Model, Moves
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import Criterion, EarnAtLeast, StayInside
 from homeward.solvers import Status
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import BoundCase, far_bonus

@@ -17,8 +17,8 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction, Corrections
+from homeward.criteria import ReturnHome, Situation
 from homeward.models import Model, Moves, SparseMDP
-from homeward.safety import ReturnHome, Situation
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,

@@ -28,12 +28,12 @@ from homeward.beliefs import Belief, FiniteBelief, Rows, Transition, Visit
 from homeward.beliefs.corrections import changes_state
 from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.criteria import Criterion, Home, ReturnHome, StayInside
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.planning.promise import Held, Promise
-from homeward.safety import Criterion, Home, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import GIVE_UP
 
 Kind = Literal[
@@ -301,7 +301,7 @@ def _home(
     if rng.random() < 0.4:
         home = rng.integers(states, size=int(rng.integers(1, 3)))
     if kind in ("moves", "own moves") and rng.random() < 0.15:
-        return ReturnWithin(int(rng.integers(1, 5)), level, home)
+        return ReturnHome(level, home, within=int(rng.integers(1, 5)))
     return ReturnHome(level, home)
 
 

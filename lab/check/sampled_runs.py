@@ -18,12 +18,12 @@ from homeward.beliefs import DirichletBelief
 from homeward.bonuses import RMax
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.world import Prior, TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.planning.sampled import Sampled
-from homeward.safety import ReturnHome
 
 POND = TileMap(("SFF", "FHF", "FFF"))
 PRIORS: dict[str, Prior] = {

@@ -20,6 +20,7 @@ from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.criteria import Limit, ReturnHome
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make as make_grid
 from homeward.kinds.rover.kind import make as make_rover
@@ -33,7 +34,6 @@ from homeward.planning.promise import Held
 from homeward.planning.remote import held_ways
 from homeward.replay.moment import Moment
 from homeward.runs.config import checked
-from homeward.safety import Allowance, ReturnBefore, ReturnHome, ReturnWithin
 from homeward.solvers import GIVE_UP
 from homeward.worlds import ModelWorld
 from lab.check import run_promise
@@ -148,14 +148,12 @@ def explorer_of(ground: Ground, rng: np.random.Generator) -> Explorer:
     return cast("Explorer", make_rover(config).explorer())
 
 
-def _limited(
-    shape: tuple[int, int], delta: float, rng: np.random.Generator
-) -> ReturnWithin | ReturnBefore:
+def _limited(shape: tuple[int, int], delta: float, rng: np.random.Generator) -> ReturnHome:
     """Draw a criterion that limits the steps of the return, or those of the whole run."""
     steps, each = int(rng.integers(1, 8)), np.ones(shape)
     if rng.random() < 0.5:
-        return ReturnWithin(steps, delta)
-    return ReturnBefore((Allowance(float(steps), "steps", each, each),), delta)
+        return ReturnHome(delta, within=steps)
+    return ReturnHome(delta, limits=(Limit(float(steps), "steps", each, each),))
 
 
 def _worlds(belief: Belief, rng: np.random.Generator) -> tuple[list[Model], FloatArray]:

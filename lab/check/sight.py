@@ -17,11 +17,11 @@ from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SlopeBelief
 from homeward.bonuses import InformationGain
+from homeward.criteria import ReturnHome
 from homeward.kinds.rover.world import Rover, draw_heights
 from homeward.paper.levels import held_works
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from lab.check.calibration import PlanCalibration
 
 BELIEFS = ("independent", "correlated")

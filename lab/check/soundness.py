@@ -28,11 +28,11 @@ from homeward.certificates.policy_values import (
     exact_value,
     exact_way,
 )
+from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, Situation, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
-from homeward.safety.problem import pose
+from homeward.planning.problem import pose
 from homeward.solvers import Status, engine, engine_for
 
 Kind = Literal["moves", "chancy moves", "general"]
@@ -167,7 +167,7 @@ def random_criteria(
         if kind == "home":
             found.append(ReturnHome(delta, home))
         elif kind == "within":
-            found.append(ReturnWithin(int(rng.integers(1, 7)), delta, home))
+            found.append(ReturnHome(delta, home, within=int(rng.integers(1, 7))))
         elif kind == "stay":
             allowed = rng.random(shape if rng.random() < 0.7 else shape[:1]) < 0.7
             allowed[0] = True

@@ -28,11 +28,11 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates import PlanCase, judge
 from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import enumerated_values
+from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case
@@ -80,7 +80,11 @@ def random_plan(number: int, rng: np.random.Generator) -> PlanCase:
         inside = np.ones(states, dtype=bool)
         inside[rng.choice(np.delete(np.arange(states), state), 4, replace=False)] = False
         earn = EarnAtLeast(0.0, np.ones((states, belief.mean().actions)))
-        ways: list[Criterion] = [ReturnHome(0.8), ReturnWithin(6, 0.7), StayInside(inside, 0.6)]
+        ways: list[Criterion] = [
+            ReturnHome(0.8),
+            ReturnHome(0.7, within=6),
+            StayInside(inside, 0.6),
+        ]
         picked = [ways[int(rng.integers(3))], *([earn] if rng.random() < 0.3 else [])]
         return _planned(belief, picked, 0.95, None, recall, state)
     discount = float(rng.choice(DISCOUNTS[2:5]))
@@ -94,7 +98,7 @@ def random_plan(number: int, rng: np.random.Generator) -> PlanCase:
     home = int(rng.integers(2))
     criteria: list[Criterion] = [
         ReturnHome(float(rng.choice([0.3, 0.6, 0.9])), home),
-        ReturnWithin(int(rng.integers(2, 9)), float(rng.choice([0.2, 0.5, 0.8])), home),
+        ReturnHome(float(rng.choice([0.2, 0.5, 0.8])), home, within=int(rng.integers(2, 9))),
     ]
     return _planned(tabular, criteria[: 1 + number // 6 % 2], discount, None, recall, home)
 

@@ -16,6 +16,7 @@ import numpy as np
 from homeward.arrays import index
 from homeward.beliefs import Belief
 from homeward.bonuses import Bonus, InformationGain, RMax, Uncover
+from homeward.criteria import Criterion, ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.extras import need
 from homeward.html import card
@@ -23,7 +24,6 @@ from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer, Step
 from homeward.planning.planner import Planner
 from homeward.planning.remote import held_ways
-from homeward.safety import Criterion, ReturnHome
 from homeward.words import counted, recalled
 from homeward.worlds import ModelWorld, World
 

@@ -23,9 +23,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
+from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,9 +21,9 @@ from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
 from homeward.beliefs.observations import Transition
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
+from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
 from homeward.beliefs.categorical_heights import HeightBelief, Reveal
 from homeward.certificates import PlanCase
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def every_plan(name: str, **options: Any) -> PlanCase:
     inside[-1] = False
     criteria = [
         ReturnHome(0.6, 0),
-        ReturnWithin(3, 0.3, 0),
+        ReturnHome(0.3, 0, within=3),
         StayInside(inside, 0.5),
         EarnAtLeast(-1.0, np.ones((model.states, model.actions))),
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
+from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
 from homeward.planning.planner import Planner
 from homeward.runs import Config, Kind, Setup
-from homeward.safety import ReturnHome
 
 LEADS = {(0, 0): 1, (1, 0): 1, (1, 1): 0}
 """Out to the hill, lingering there, and back, which works."""

@@ -23,10 +23,10 @@ from tests.certificates.cases import (
 from homeward.beliefs import FiniteBelief
 from homeward.certificates import judge
 from homeward.certificates.arithmetic import Recomputed
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.plan import Verdict
-from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 from lab.check.tampering import random_plan
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tests.certificates.cases import GO, RIDGE, STAY, every_belief, every_plan, 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:

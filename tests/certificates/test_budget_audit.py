@@ -12,11 +12,11 @@ from tests.runs.kinds import meadow
 
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
+from homeward.criteria import Limit
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
 from homeward.runs.verification import plan_of_step
-from homeward.safety import Allowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,7 +196,7 @@ def test_where_the_way_home_surely_is_lost_there_is_nothing_left_to_lose() -> No
 
 def test_a_way_home_beyond_what_the_run_may_use_is_found() -> None:
     use = np.ones((5, 2))
-    claim = HOME._replace(allowances=(Allowance(3.0, "m", use, 2.0 * use),))
+    claim = HOME._replace(limits=(Limit(3.0, "m", use, 2.0 * use),))
 
     def taken(number: int, state: int, there: int, spent: float, used: float) -> Audited:
         opened = NOTHING if number == 1 else None
@@ -209,7 +209,7 @@ def test_a_way_home_beyond_what_the_run_may_use_is_found() -> None:
     assert verdict(first, claim=claim).reasons == ()
     told = "step 2: 2 m are used and the path home uses 2, but 3 are allowed"
     assert verdict(first, onward, claim=claim).reasons == (told,)
-    wide = HOME._replace(allowances=(Allowance(4.0, "m", use, 2.0 * use),))
+    wide = HOME._replace(limits=(Limit(4.0, "m", use, 2.0 * use),))
     assert verdict(first, onward, claim=wide).reasons == ()
     forged = taken(2, 1, 2, 0.3, 1.5)
     told = "step 2: 1.5 m are recorded, not 2 m"

@@ -25,9 +25,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates import judge
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.sampling import sample
+from homeward.criteria import EarnAtLeast, ReturnHome
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -426,7 +426,7 @@ def test_a_level_that_can_just_not_be_kept_is_infeasible() -> None:
     assert not judge(case, method="arithmetic").refuted
 
 
-@pytest.mark.parametrize("asked", [ReturnHome(0.4, 0), ReturnWithin(2, 0.4, 0)])
+@pytest.mark.parametrize("asked", [ReturnHome(0.4, 0), ReturnHome(0.4, 0, within=2)])
 def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -> None:
     """From the ridge, half of the worlds have a way down; a plan that ignores it shows nothing."""
     case = made(ridge(0.5), [asked], far, 0.5, state=RIDGE)

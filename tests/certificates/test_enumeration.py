@@ -12,9 +12,9 @@ from homeward.beliefs import FiniteBelief
 from homeward.certificates import judge, policy_values, return_bounds
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidInputError
 from homeward.models import SparseMDP
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 
 
 def test_the_ridge_by_hand() -> None:
@@ -80,7 +80,7 @@ def test_a_way_home_within_very_many_steps_is_enumerated_at_once(steps: int) -> 
     """Each step from state 0 gets home (1) with probability 1e-3."""
     rows = np.array([[[0.999, 0.001]], [[0.0, 1.0]]])
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    case = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    case = made(belief, [ReturnHome(1e-9, 1, within=5)], far, recall=1)
     (criterion,) = case.plan.criteria
     name = f"return to state 1 within {steps} step{'s' * (steps != 1)}"
     longer = replace(criterion, within=steps, name=name)
@@ -94,7 +94,7 @@ def test_policies_for_fewer_steps_left_are_followed_last() -> None:
     """With more than 200 steps left it waits; with fewer it goes home, which works every 100th."""
     rows = np.array([[[1.0, 0.0], [0.99, 0.01]], [[0.0, 1.0], [0.0, 1.0]]])
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    case = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    case = made(belief, [ReturnHome(1e-9, 1, within=5)], far, recall=1)
     (criterion,) = case.plan.criteria
     slow = replace(
         criterion,
@@ -115,7 +115,7 @@ def test_policies_for_fewer_steps_left_are_followed_last() -> None:
 def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    case = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
+    case = made(ridge(), [ReturnHome(0.4, 0, within=4)], far, 0.5)
     monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
     reason = "the return within 4 steps can't be checked: its values still change after 1 steps"
     with pytest.raises(InvalidInputError, match=reason):

@@ -10,23 +10,13 @@ import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.certificates import PlanCase
-from homeward.errors import InvalidProblemError
-from homeward.planning.planner import Planner
-from homeward.safety import (
+from homeward.criteria import (
     EarnAtLeast,
-    Requirement,
     ReturnHome,
-    ReturnWithin,
-    Situation,
     StayInside,
 )
-
-
-class Wish:
-    """A criterion of one's own."""
-
-    def require(self, situation: Situation, out: object = None) -> Requirement:
-        return ReturnHome(0.5).require(situation)
+from homeward.errors import InvalidProblemError
+from homeward.planning.planner import Planner
 
 
 def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:
@@ -41,12 +31,6 @@ def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:
 def test_limits_are_taken_along() -> None:
     case = made(ridge(), [EarnAtLeast(0.0, limits=(-1.0, 2.0))], far)
     assert case.limits == ((-1.0, 2.0),)
-
-
-def test_a_criterion_of_ones_own_is_refused_by_name() -> None:
-    planner = Planner(far, [Wish()], 0.9)
-    with pytest.raises(InvalidProblemError, match="the claims of a Wish can't be checked"):
-        PlanCase.of(planner.plan(ridge(), 0), ridge(), planner)
 
 
 def test_the_planner_must_be_the_plans_own() -> None:
@@ -123,7 +107,7 @@ def test_a_criterion_is_called_what_it_asks_for(k: int) -> None:
 @pytest.mark.parametrize(
     "criterion",
     [
-        ReturnWithin(1, 0.5, 0),
+        ReturnHome(0.5, 0, within=1),
         ReturnHome(0.5, [0, 1]),
         StayInside(np.array([True, False]), 0.5),
         StayInside(np.ones((2, 2), dtype=bool), 0.5),

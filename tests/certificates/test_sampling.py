@@ -13,8 +13,8 @@ from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
 from homeward.certificates.policy_values import enumerated_values
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
+from homeward.criteria import EarnAtLeast, ReturnHome
 from homeward.models import Moves, SparseMDP
-from homeward.safety import EarnAtLeast, ReturnHome
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:

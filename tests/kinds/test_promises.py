@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from homeward.criteria import ReturnHome, StayInside
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
@@ -23,13 +24,12 @@ from homeward.kinds.promises import (
 from homeward.kinds.rover.config import RoverConfig
 from homeward.runs import Config, Run
 from homeward.runs.config import checked
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homeward.safety import Criterion
+    from homeward.criteria import Criterion
 
 INSIDE = np.array([True, True, False, True, True, True])
 FLAT = "55e55"
@@ -116,9 +116,9 @@ def test_each_criterion_has_its_own_level_or_the_main_one() -> None:
     ):
         config = grid_of(**window, **more)
         found: list[Any] = criteria_of(config, 3, INSIDE)
-        assert [type(c) for c in found] == [ReturnHome, ReturnWithin, StayInside]
+        assert [type(c) for c in found] == [ReturnHome, ReturnHome, StayInside]
         assert [c.delta for c in found] == [p.level for p in config.promises()] == levels
-        assert found[1].steps == 4
+        assert found[1].within == 4
         assert found[2].allowed.tolist() == INSIDE.tolist()
 
 

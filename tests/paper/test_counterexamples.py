@@ -9,6 +9,7 @@ from homeward.beliefs import Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.paper.counterexamples import (
     DISCOUNTS,
@@ -27,7 +28,6 @@ from homeward.paper.counterexamples import (
     which_way_back,
 )
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from scipy.sparse import csr_array
 
 from homeward.beliefs import FiniteBelief, Rows, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.planning.adaptive import MAX_WORLDS, Worlds, can_reach, set_of
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.planning.promise import Held
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.models import Model

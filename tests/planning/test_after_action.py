@@ -8,12 +8,12 @@ import pytest
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
+from homeward.criteria import Criterion, Limit, ReturnHome
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.explorer import Explorer
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.replay import Moment
-from homeward.safety import Allowance, Criterion, ReturnBefore, ReturnHome, ReturnWithin
 from homeward.worlds import ModelWorld
 
 
@@ -105,14 +105,14 @@ def chain(states: int = 6) -> Moves:
 
 def test_a_way_home_that_takes_too_many_steps_counts_as_none() -> None:
     world = chain()
-    plan = plan_of(FiniteBelief([world]), world, ReturnWithin(1, 0.5))
+    plan = plan_of(FiniteBelief([world]), world, ReturnHome(0.5, within=1))
     np.testing.assert_array_equal(plan.way_home, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     assert told(plan) == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_an_attempt_uses_some_of_the_limit_of_the_run() -> None:
     world, each = chain(), np.ones((6, 4))
-    limit = ReturnBefore((Allowance(5.0, "steps", each, each),), 0.5)
+    limit = ReturnHome(0.5, limits=(Limit(5.0, "steps", each, each),))
     plan = plan_of(FiniteBelief([world]), world, limit, steps=2)
     assert plan.state == 1
     np.testing.assert_array_equal(plan.way_home, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0])

@@ -9,6 +9,7 @@ from tests.planning.test_paper import PIT, Walk, corridor
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
@@ -16,7 +17,6 @@ from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
-from homeward.safety import AtStep, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.worlds import ModelWorld
 
 
@@ -246,7 +246,7 @@ def test_counts_that_shrink_a_bonus_come_to_an_end() -> None:
         ([ReturnHome(0.9, "current")], {}, 'home="current" is for single plans only'),
         ([EarnAtLeast(1.0)], {}, "EarnAtLeast holds for each plan only: use PaperExplorer"),
         ([ReturnHome(0.9, 7)], {}, "home"),
-        ([ReturnWithin(2, 0.9, "current")], {}, "use PaperExplorer"),
+        ([ReturnHome(0.9, "current", within=2)], {}, "use PaperExplorer"),
     ],
 )
 def test_what_can_not_be_kept_over_a_run_is_refused_before_the_first_step(
@@ -257,7 +257,7 @@ def test_what_can_not_be_kept_over_a_run_is_refused_before_the_first_step(
 
 
 def test_a_recall_at_a_fixed_step_is_refused() -> None:
-    planner = Planner(RMax(), [ReturnHome(0.9)], recall=AtStep(3))
+    planner = Planner(RMax(), [ReturnHome(0.9)], recall=3)
     with pytest.raises(InvalidProblemError, match="a recall at a fixed step"):
         Explorer(planner, FiniteBelief([corridor(3)]), Walk(corridor(3)))
 
@@ -283,7 +283,7 @@ def test_it_stays_inside_the_set() -> None:
 
 
 def test_with_a_deadline_it_goes_no_further_than_it_can_come_back_in_time() -> None:
-    scout = explorer(Walk(corridor(6)), ReturnWithin(2, 1.0))
+    scout = explorer(Walk(corridor(6)), ReturnHome(1.0, within=2))
     assert max(step.state for step in scout.explore(50)) == 2
 
 

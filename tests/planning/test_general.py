@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
@@ -19,7 +20,6 @@ from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:

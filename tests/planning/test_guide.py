@@ -8,6 +8,7 @@ from tests.planning.test_paper import PIT, corridor
 from homeward.beliefs import FiniteBelief, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax, Uncover
+from homeward.criteria import ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
@@ -17,7 +18,6 @@ from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check import run_promise
 
 
@@ -139,8 +139,8 @@ def test_a_run_keeps_to_what_it_relies_on_when_rewards_are_ruled_out(
 def test_a_deadline_on_a_general_model_is_refused_by_name() -> None:
     rows = [[[1.0, 0.0], [0.0, 1.0]], [[0.4, 0.6], [1.0, 0.0]]]
     belief = FiniteBelief([SparseMDP.from_dense(rows)]).update(Visit(0))
-    with pytest.raises(InvalidProblemError, match="ReturnWithin"):
-        Guide(Planner(RMax(), [ReturnWithin(3, 0.8)]), 0).open(belief)
+    with pytest.raises(InvalidProblemError, match="ReturnHome with within"):
+        Guide(Planner(RMax(), [ReturnHome(0.8, within=3)]), 0).open(belief)
 
 
 def test_of_two_actions_to_one_place_the_forbidden_one_is_not_taken() -> None:

@@ -10,11 +10,11 @@ from tests.planning.test_paper import Walk, corridor
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
+from homeward.criteria import Limit, ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.planner import Planner
-from homeward.safety import Allowance, ReturnBefore, ReturnHome
 
 
 class Arrive:
@@ -28,15 +28,15 @@ class Arrive:
         return Looks.of((1, len(left)), (here, here), np.ones(1), left, False)
 
 
-def metres(model: Any, amount: float, unit: float = 1.0) -> Allowance:
-    """Return an allowance of which a move uses `unit`, and a failed one twice that."""
+def metres(model: Any, amount: float, unit: float = 1.0) -> Limit:
+    """Return an limit of which a move uses `unit`, and a failed one twice that."""
     leaves = model.dest != np.arange(model.states)[:, None]
-    return Allowance(amount, "m", unit * leaves, 2.0 * unit * leaves)
+    return Limit(amount, "m", unit * leaves, 2.0 * unit * leaves)
 
 
-def scout_of(world: Walk, allowances: Any, belief: Any = None, **more: Any) -> Explorer:
+def scout_of(world: Walk, limits: Any, belief: Any = None, **more: Any) -> Explorer:
     known = FiniteBelief([world.model]) if belief is None else belief
-    criterion = ReturnBefore(tuple(allowances), more.pop("delta", 1.0), **more)
+    criterion = ReturnHome(more.pop("delta", 1.0), **more, limits=tuple(limits))
     return Explorer(Planner(Arrive(), [criterion]), known, world)
 
 
@@ -54,7 +54,7 @@ def test_a_corridor_is_seen_half_as_far_as_the_allowance_goes_and_the_run_ends_a
     assert scout.why().startswith("No further look is worth its steps within the limits")
 
 
-def test_the_scarcest_of_several_allowances_counts_and_so_do_the_steps_of_the_return() -> None:
+def test_the_scarcest_of_several_limits_counts_and_so_do_the_steps_of_the_return() -> None:
     world = Walk(corridor(9))
     rich, poor = metres(world.model, 100.0), metres(world.model, 30.0, 5.0)
     assert max(step.state for step in scout_of(world, [rich, poor]).explore(99)) == 3
@@ -86,10 +86,8 @@ def test_no_attempt_is_made_after_whose_failure_home_would_be_out_of_reach() -> 
     rooms[1, 1] = 0.0
     shut = Moves(line.dest, rooms)
     for amount, used in ((4.5, 2.0), (5.0, 5.0)):  # out, a failed attempt of 3 m, and back
-        world, allowance = Walk(shut), metres(line, amount)
-        scout = scout_of(
-            world, [allowance._replace(lost=3.0 * allowance.use)], FiniteBelief([line, shut])
-        )
+        world, limit = Walk(shut), metres(line, amount)
+        scout = scout_of(world, [limit._replace(lost=3.0 * limit.use)], FiniteBelief([line, shut]))
         list(scout.explore(20))
         assert (scout.end, world.state) == (End.HOME, 0)
         assert scout.held.promises[0].used == (used,)
@@ -120,9 +118,9 @@ def test_no_run_exceeds_its_limits_and_each_is_home_within_them_where_it_must_be
     worlds, truth = doubtful(rng)
     use = rng.uniform(0.5, 3.0, (2, *truth.dest.shape)) * (truth.dest != np.arange(16)[:, None])
     amounts = rng.uniform(4.0, 25.0, 2)
-    allowances = [Allowance(a, "m", u, 5.0 * u) for a, u in zip(amounts, use, strict=True)]
+    limits = [Limit(a, "m", u, 5.0 * u) for a, u in zip(amounts, use, strict=True)]
     world = Walk(truth)
-    scout = scout_of(world, allowances, FiniteBelief(worlds))
+    scout = scout_of(world, limits, FiniteBelief(worlds))
     total = np.zeros(2)
     for step in scout.explore(500):
         at = step.plan.state, step.plan.action
@@ -152,21 +150,20 @@ def test_a_way_home_that_is_blocked_leaves_what_is_left_out_of_range() -> None:
 
 def test_what_limits_nothing_or_two_runs_at_once_is_refused() -> None:
     model = corridor(3)
-    allowance = metres(model, 5.0)
-    for allowances in (
-        (),
-        (allowance._replace(amount=0.0),),
-        (allowance._replace(use=-np.ones((3, 2))),),
+    limit = metres(model, 5.0)
+    for limits in (
+        (limit._replace(amount=0.0),),
+        (limit._replace(use=-np.ones((3, 2))),),
     ):
         with pytest.raises(InvalidProblemError):
-            ReturnBefore(allowances, 0.9)
-    both = [ReturnBefore((allowance,), 0.9), ReturnBefore((allowance,), 0.8)]
+            ReturnHome(0.9, limits=limits)
+    both = [ReturnHome(0.9, limits=(limit,)), ReturnHome(0.8, limits=(limit,))]
     with pytest.raises(InvalidProblemError, match="several criteria limit the whole run"):
         Explorer(Planner(RMax(), both), FiniteBelief([model]), Walk(model))
-    other = ReturnBefore((metres(corridor(4), 5.0),), 0.9)
+    other = ReturnHome(0.9, limits=(metres(corridor(4), 5.0),))
     with pytest.raises(InvalidProblemError, match=r"shape \(4, 2\), the model has \(3, 2\)"):
         Explorer(Planner(RMax(), [other]), FiniteBelief([model]), Walk(model))
     with pytest.raises(InvalidProblemError, match="kept over a whole run"):
-        Planner(RMax(), [ReturnBefore((allowance,), 0.9), ReturnHome(0.9)]).plan(
+        Planner(RMax(), [ReturnHome(0.9, limits=(limit,)), ReturnHome(0.9)]).plan(
             FiniteBelief([model]), 0
         )

@@ -63,7 +63,7 @@ def test_its_plan_is_certified_on_the_belief_as_it_was_given() -> None:
 
 def test_a_return_within_a_time_is_kept_over_a_run() -> None:
     belief = hw.FiniteBelief([corridor(1.0), corridor(0.0)], np.array([0.9, 0.1]))
-    planner = hw.Planner(hw.RMax(), [hw.ReturnWithin(2, 0.9)])
+    planner = hw.Planner(hw.RMax(), [hw.ReturnHome(0.9, within=2)])
     scout = hw.Explorer(planner, belief, hw.ModelWorld(corridor(1.0), "cell 0"))
     assert max(step.state for step in scout.explore(50)) == 2
 

@@ -8,6 +8,7 @@ import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
+from homeward.criteria import ReturnHome, StayInside
 from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
@@ -15,7 +16,6 @@ from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Step
 from homeward.planning.paper import FRUITLESS, PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates import judge
 from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
+from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_what_is_proven_along_paths_is_the_truth_of_all_heights(seed: int) -> No
         ReturnHome(
             float(rng.uniform(0.1, 1.0)), start if rng.random() < 0.5 else int(rng.integers(states))
         ),
-        ReturnWithin(int(rng.integers(1, 6)), float(rng.uniform(0.1, 1.0))),
+        ReturnHome(float(rng.uniform(0.1, 1.0)), within=int(rng.integers(1, 6))),
         EarnAtLeast(-1.0, rng.random((states, 9))),
     ]
     inside = rng.random() < 0.3

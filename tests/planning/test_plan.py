@@ -8,11 +8,11 @@ import pytest
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Evaluator, Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING
 from homeward.words import VERDICTS

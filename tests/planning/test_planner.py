@@ -13,21 +13,18 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import exact_recall, exact_return, exact_total
-from homeward.errors import InvalidBeliefError, InvalidProblemError
-from homeward.models import Moves, SparseMDP
-from homeward.planning.plan import Plan, Verdict
-from homeward.planning.planner import Planner
-from homeward.safety import (
-    AtStep,
+from homeward.criteria import (
     Criterion,
     EarnAtLeast,
     Requirement,
     ReturnHome,
-    ReturnWithin,
     Situation,
     StayInside,
-    return_to_each,
 )
+from homeward.errors import InvalidBeliefError, InvalidProblemError
+from homeward.models import Moves, SparseMDP
+from homeward.planning.plan import Plan, Verdict
+from homeward.planning.planner import Planner
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -175,27 +172,25 @@ def test_home_is_where_one_says(home: Any, start: int | None, states: list[int])
 
 
 @dataclass(frozen=True)
-class Unsure:
-    """A criterion of one's own, whose way home was not solved to the end."""
+class Unsure(ReturnHome):
+    """A return whose policy was not solved to the end."""
 
-    status: Status
-    home: int = 0
-    delta: float = 0.7
+    status: Status = Status.NOT_CONVERGED
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        sure = ReturnHome(self.delta, self.home).require(situation)
+        sure = ReturnHome.require(self, situation, out)
         return replace(sure, returns=replace(sure.returns, status=self.status))
 
 
 @pytest.mark.parametrize("status", [Status.NOT_CONVERGED, Status.NUMERICAL])
 def test_a_way_home_that_was_not_solved_is_not_hushed_up(status: Status) -> None:
-    found = Planner(constant(BONUS), [Unsure(status)], 0.5).plan(RIDGE, 0)
+    found = Planner(constant(BONUS), [Unsure(0.7, 0, status=status)], 0.5).plan(RIDGE, 0)
     assert found.status is status
 
 
 def test_infeasible_is_a_stronger_word_than_not_converged() -> None:
     cut_off = FiniteBelief([Moves(np.array([[0], [0]]), np.array([[1.0], [0.0]]))])
-    planner = Planner(constant(np.ones((2, 1))), [Unsure(Status.NOT_CONVERGED)], 0.5)
+    planner = Planner(constant(np.ones((2, 1))), [Unsure(0.7, 0)], 0.5)
     assert planner.plan(cut_off, 1).status is Status.INFEASIBLE
 
 
@@ -813,7 +808,7 @@ def test_a_limit_on_the_way_home_is_planned_by_hand(
     steps: int, way_home: float, worth: float, price: float, method: Any
 ) -> None:
     # Going there to stay is worth 1 and kept with ½ + ½·v; at 0.9 the mixture is 0.1/(½(1 − v)).
-    planner = Planner(constant(IN_HUT), [ReturnWithin(steps, 0.9)], 0.5, method=method)
+    planner = Planner(constant(IN_HUT), [ReturnHome(0.9, within=steps)], 0.5, method=method)
     found = planner.plan(ROUND, 0)
     assert found.way_home[1] == pytest.approx(way_home, abs=1e-12)
     assert found.exploration_value == pytest.approx(worth, abs=1e-9)
@@ -918,7 +913,7 @@ def test_a_dirichlet_belief_knows_what_it_pays() -> None:
 
 
 def test_every_base_is_one_criterion_and_any_base_is_one() -> None:
-    planner = Planner(constant(BONUS), return_to_each([0, 1], 0.4), 0.5)
+    planner = Planner(constant(BONUS), [ReturnHome(0.4, base) for base in (0, 1)], 0.5)
     found = planner.plan(RIDGE, 0)
     assert [c.home.tolist() for c in found.criteria] == [[0], [1]]
     anywhere = Planner(constant(BONUS), [ReturnHome(0.4, [0, 1])], 0.5).plan(RIDGE, 0)
@@ -948,7 +943,7 @@ def test_a_plan_that_keeps_its_criteria_has_no_conflict() -> None:
 
 def test_the_three_kinds_are_spoken_of_in_their_own_words() -> None:
     criteria: list[Criterion] = [
-        ReturnWithin(3, 0.2),
+        ReturnHome(0.2, within=3),
         StayInside(np.array([True, False]), 0.5),
         EarnAtLeast(0.25, WORK),
     ]
@@ -1024,19 +1019,18 @@ def test_rows_that_sum_to_a_little_more_than_one_do_not_inflate_a_bound_step_by_
     assert bound <= (rows[0, 0] / rows[0].sum()) ** 1000 + 1e-12
 
 
-@pytest.mark.parametrize("recall", [3, AtStep(3)])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_recall_at_a_fixed_step_is_planned_by_hand(recall: Any, sparse: bool) -> None:
+def test_a_recall_at_a_fixed_step_is_planned_by_hand(sparse: bool) -> None:
     # The crater with a way out: three steps are down, one there, and up; or two there and lost.
     open_crater = Moves(np.array([[0, 1], [1, 0]]), np.ones((2, 2)))
     model = open_crater.sparse() if sparse else open_crater
     closed = Moves(np.array([[0, 1], [1, 0]]), np.array([[1.0, 1.0], [1.0, 0.0]]))
     bonus = np.array([[0.0, 0.0], [1.0, 0.0]])
-    sure = Planner(constant(bonus), [ReturnHome(1.0, 0)], recall=recall)
+    sure = Planner(constant(bonus), [ReturnHome(1.0, 0)], recall=3)
     assert sure.plan(FiniteBelief([model]), 0).exploration_value == pytest.approx(2.0, abs=1e-12)
     # The way home itself is open, so both steps there are safe; where it is not, none is.
     assert sure.plan(FiniteBelief([closed]), 0).exploration_value == pytest.approx(0.0, abs=1e-9)
-    half = Planner(constant(bonus), [ReturnHome(0.5, 0)], recall=recall)
+    half = Planner(constant(bonus), [ReturnHome(0.5, 0)], recall=3)
     found = half.plan(FiniteBelief([closed]), 0)
     assert found.exploration_value == pytest.approx(1.0, abs=1e-9)
     assert found.outbound.shape[1:] == (3, 2)
@@ -1082,17 +1076,6 @@ def test_a_step_that_is_waited_is_missing_afterwards() -> None:
     # Three steps: down at once is worth 2; a step in camp first leaves one step fewer, worth 1.
     found = Planner(constant(IN_CRATER), [], recall=3).plan(FiniteBelief([CRATER]), 0)
     assert [e.exploration for e in found.evidence] == pytest.approx([1.0, 2.0], abs=1e-12)
-
-
-def test_a_criterion_that_knows_no_fixed_recall_is_refused() -> None:
-    @dataclass(frozen=True)
-    class Own:
-        def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-            return replace(ReturnHome(0.5).require(situation), name="my own", final=None)
-
-    assert Planner(constant(BONUS), [Own()], 0.5).plan(RIDGE, 0).status is Status.OPTIMAL
-    with pytest.raises(InvalidProblemError, match="“my own” has no final reward, which a recall"):
-        Planner(constant(BONUS), [Own()], recall=2).plan(RIDGE, 0)
 
 
 @pytest.mark.parametrize("recall", [0, -1, 2.5, True])
@@ -1157,7 +1140,7 @@ def test_criteria_that_are_none_are_named(criteria: Any, said: str) -> None:
 @pytest.mark.parametrize("steps", [2**31, 2**63])
 def test_horizons_beyond_all_measure_are_refused(steps: int) -> None:
     with pytest.raises(InvalidProblemError, match="expected at most"):
-        ReturnWithin(steps, 0.5)
+        ReturnHome(0.5, within=steps)
     with pytest.raises(InvalidProblemError, match="expected at most"):
         Planner(constant(BONUS), [], 0.5, recall=steps)
 

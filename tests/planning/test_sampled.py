@@ -12,6 +12,7 @@ from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, 
 from homeward.beliefs.dirichlet import END
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import Moves, SparseMDP
@@ -24,7 +25,6 @@ from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
 from homeward.planning.promise import Held, Tally
 from homeward.planning.sampled import Sampled, come_home, draw, sampled_returns
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.models import Model

@@ -9,13 +9,13 @@ from tests.planning.graphs import graph_from
 
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Looks, Uncover
+from homeward.criteria import ReturnHome
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
 from homeward.planning.gain_search import Scratch, Shares, best_tour
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

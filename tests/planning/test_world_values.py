@@ -12,10 +12,10 @@ from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
+from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 
@@ -44,7 +44,7 @@ def test_a_corridor_that_is_slippery_or_not_is_proven_to_lead_home() -> None:
 
 
 def test_a_return_within_a_limit_is_that_of_the_mean_over_worlds() -> None:
-    planner = Planner(far_bonus, [ReturnWithin(1, 0.5)], 0.5)
+    planner = Planner(far_bonus, [ReturnHome(0.5, within=1)], 0.5)
     plan = planner.plan(corridor((0.0, 0.5), 2), 0)
     (found,) = plan.criteria
     # Out with the chance of a world, back at the first try: 1 − E[out · slip].
@@ -83,7 +83,7 @@ def test_a_naive_plan_is_not_made_true() -> None:
 
 def test_a_limit_of_very_many_steps_keeps_its_correction(monkeypatch: Any) -> None:
     monkeypatch.setattr("homeward.planning.world_values.MAX_LAYERS", 3)
-    planner = Planner(far_bonus, [ReturnWithin(4, 0.5)], 0.9)
+    planner = Planner(far_bonus, [ReturnHome(0.5, within=4)], 0.9)
     belief = corridor((0.1, 0.4))
     (found,) = planner.plan(belief, 0).criteria
     assert found.evaluator is Evaluator.CORRECTION

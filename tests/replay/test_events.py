@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from homeward.criteria import ReturnHome
 from homeward.kinds.reachability import can_reach_start
 from homeward.planning.planner import Planner
 from homeward.replay import InterruptedReplayError, Replay
 from homeward.replay.events import events_of, refused_actions, trapped_at
 from homeward.replay.moment import looks_of
 from homeward.runs import Run
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,6 +11,7 @@ import pytest
 from tests.replay.test_history import history_of, scene_of, setup_of
 from tests.replay.test_moment import moment_of
 
+from homeward.criteria import StayInside
 from homeward.kinds.rover.scene import scene_of as rover_scene_of
 from homeward.kinds.rover.scene import steepest
 from homeward.kinds.rover.terrain import crossings_of, slope_deviation
@@ -18,7 +19,6 @@ from homeward.planning.planner import Planner
 from homeward.replay import Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run, find_kind
-from homeward.safety import StayInside
 
 if TYPE_CHECKING:
     from pathlib import Path

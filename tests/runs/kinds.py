@@ -12,10 +12,10 @@ import numpy as np
 from homeward.agents.setup import OURS, PAPER
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.planner import Planner
 from homeward.runs import Config, Kind, Run, Setup
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from pathlib import Path

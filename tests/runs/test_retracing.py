@@ -13,6 +13,7 @@ from tests.runs import kinds
 from tests.runs.kinds import log_of, meadow
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidFileError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.models import Moves
@@ -26,7 +27,6 @@ from homeward.runs import retracing as replaying
 from homeward.runs.log import to_line
 from homeward.runs.manifest import versions_here
 from homeward.runs.retracing import replay, to_record
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.planning.explorer import Loop

@@ -266,7 +266,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def least_variance(self) -> float:
-        """Allowance in m² for rounding, added to the variance of each rise."""
+        """Limit in m² for rounding, added to the variance of each rise."""
         return ROUNDING * float(self._prior_variance.max())
 
     def _prior_spread(self) -> FloatArray:

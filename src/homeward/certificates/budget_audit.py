@@ -55,12 +55,12 @@ class HomeClaim(NamedTuple):
     homes: frozenset[int]  # states that count as home
     level: float  # δ of the whole run
     within: int | None = None  # largest number of moves of a return; None for any number
-    allowances: tuple[Any, ...] = ()  # each `safety.Allowance`: an amount the run may use
+    limits: tuple[Any, ...] = ()  # each `criteria.Limit`: an amount the run may use
 
     @property
     def at_once(self) -> bool:
         """Whether every move of a return must work at its first attempt."""
-        return self.within is not None or bool(self.allowances)
+        return self.within is not None or bool(self.limits)
 
 
 class EdgeRisks(NamedTuple):
@@ -118,7 +118,7 @@ class _Account:
         self.claim, self.unread = claim, False
         self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
-        self.used = [0.0] * len(claim.allowances)
+        self.used = [0.0] * len(claim.limits)
         self.level = claim.level  # δ; it falls when someone moves the explorer
         self.reasons: list[str] = []
 
@@ -192,9 +192,9 @@ class _Account:
         """Check the amounts, such as energy, that are used after a step.
 
         `before` and `after` are the paths home of home number `k` before and after the step. The
-        used amount and the amount that the path home will use must not exceed the allowance.
+        used amount and the amount that the path home will use must not exceed the limit.
         """
-        if not self.claim.allowances:
+        if not self.claim.limits:
             return
         works = step.next_state != step.state
         tried = (step.state, step.action)
@@ -202,23 +202,23 @@ class _Account:
         if step.action < 0:
             reported = (step.report or {}).get("used") or reported
         paid_for = not works and before is not None and before[:1] == [tried]
-        for n, allowance in enumerate(self.claim.allowances):
-            use = allowance.use if works else allowance.lost
+        for n, limit in enumerate(self.claim.limits):
+            use = limit.use if works else limit.lost
             self.used[n] += reported[n] if step.action < 0 else float(use[tried])
-            used = f"{self.used[n]:.6g} {allowance.unit}"
+            used = f"{self.used[n]:.6g} {limit.unit}"
             try:
                 recorded = float(step.holding["used"][k][n])
             except (KeyError, TypeError, ValueError, IndexError, OverflowError):
                 recorded = np.nan
             if not abs(recorded - self.used[n]) <= BUDGET_TOLERANCE * max(1.0, self.used[n]):
-                self._object(step, f"{recorded:.6g} {allowance.unit} are recorded, not {used}")
-            home = sum(float(allowance.use[edge]) for edge in after or ())
-            most = allowance.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
+                self._object(step, f"{recorded:.6g} {limit.unit} are recorded, not {used}")
+            home = sum(float(limit.use[edge]) for edge in after or ())
+            most = limit.amount * (1.0 + BUDGET_TOLERANCE) + BUDGET_TOLERANCE
             if after is not None and not paid_for and self.used[n] + home > most:
                 self._object(
                     step,
                     f"{used} are used and the path home uses {home:.6g}, but "
-                    f"{allowance.amount:.6g} are allowed",
+                    f"{limit.amount:.6g} are allowed",
                 )
 
     def verdict(self) -> HomeVerdict:

@@ -13,16 +13,15 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indices, names
 from homeward.beliefs import Belief, FiniteBelief
+from homeward.criteria import EarnAtLeast
 from homeward.errors import InvalidProblemError as Error
 from homeward.models import Model
-from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
     from homeward.certificates.claims import CriterionClaims, PlanClaims
 
-CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria that can be checked
 WEIGHT_TOLERANCE = 1e-9  # largest difference between the sum of a mixture's weights and 1
 GAP_TOLERANCE = 1e-9  # largest error of a gap, as a fraction of max(|upper bound|, |value|)
 
@@ -57,9 +56,6 @@ class PlanCase:
         count = len(planner.criteria)
         if len(plan.criteria) != count:
             raise Error(f"the plan has {len(plan.criteria)} criteria, but its planner has {count}")
-        for c in planner.criteria:
-            if not isinstance(c, CRITERIA):
-                raise Error(f"the claims of a {type(c).__name__} can't be checked")
         if isinstance(belief, FiniteBelief):  # the form that the planner uses
             belief = belief.as_moves() or belief
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]

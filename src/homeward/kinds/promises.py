@@ -17,17 +17,15 @@ from homeward.agents.catalogue import find_agent
 from homeward.agents.setup import ActingAgent, PlanningAgent
 from homeward.arrays import BoolArray
 from homeward.bonuses import NearBayesian, RMax
-from homeward.errors import InvalidInputError
-from homeward.runs.config import STEPS, Config, Named, Option, is_asked
-from homeward.safety import (
-    Allowance,
+from homeward.criteria import (
     Criterion,
     Home,
-    ReturnBefore,
+    Limit,
     ReturnHome,
-    ReturnWithin,
     StayInside,
 )
+from homeward.errors import InvalidInputError
+from homeward.runs.config import STEPS, Config, Named, Option, is_asked
 
 Algorithm = Literal["rate", "paper"]  # one level for the whole run, or the paper's Algorithm 1
 
@@ -355,24 +353,22 @@ def criteria_of(
     config: SafeConfig,
     columns: int,
     inside: BoolArray | None,
-    allowances: tuple[Allowance, ...] = (),
+    limits: tuple[Limit, ...] = (),
 ) -> list[Criterion]:
     """Return the planner's criteria, in the order of `SafeConfig.promises`.
 
     `columns` is the number of columns of the map, `inside` the mask [S] of the area to keep in, and
-    `allowances` are the limits of the whole run.
+    `limits` are those of the whole run.
     """
     if config.has_no_criterion():
         return []
     bases = states_of(config.bases, columns)
     homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
-    criteria: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
-    if allowances:
-        limits = allowances, config.delta
-        criteria = [ReturnBefore(*limits, home, config.back_within) for home in homes]
-    elif config.back_within is not None:
+    within = config.back_within if limits else None
+    criteria: list[Criterion] = [ReturnHome(config.delta, h, within, limits) for h in homes]
+    if config.back_within is not None and not limits:
         steps, level = config.back_within, config.level("back_within")
-        criteria += [ReturnWithin(steps, level, home) for home in homes]
+        criteria += [ReturnHome(level, home, within=steps) for home in homes]
     if inside is not None:
         criteria.append(StayInside(inside, config.level("keep_in")))
     return criteria

@@ -15,11 +15,11 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
+from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves
 from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
-from homeward.safety import Criterion, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
-from homeward.safety.problem import pose
+from homeward.planning.problem import pose
 from homeward.solvers import engine_for
 from homeward.words import at_least
 
@@ -214,7 +214,7 @@ def _in_time(steps: int, side: Side) -> Case:
         "never go": (np.array([0, 0, 0]), "right"),
         "go and stay": (np.array([1, 0, 0]), side),
     }
-    title, criteria = f"H = {steps}, required: 0.9", (ReturnWithin(steps, 0.9),)
+    title, criteria = f"H = {steps}, required: 0.9", (ReturnHome(0.9, within=steps),)
     return Case(title, hut(), IN_HUT, criteria, policies, "probability of returning in time")
 
 

@@ -19,13 +19,13 @@ from homeward.arrays import BoolArray
 from homeward.beliefs.categorical_heights import LEVELS, WALL
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import End, Step
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
 from homeward.studies.work import play
 

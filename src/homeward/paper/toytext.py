@@ -23,6 +23,7 @@ from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
+from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
 from homeward.kinds.tabular.world import (
@@ -39,7 +40,6 @@ from homeward.planning.adaptive import set_of
 from homeward.planning.explorer import End, Explorer, Loop
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
-from homeward.safety import ReturnHome
 from homeward.studies.work import play
 
 DISCOUNT = 0.99

@@ -27,7 +27,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
 from homeward.planning.plan import Evidence, Verdict
-from homeward.safety.problem import lower
+from homeward.planning.problem import lower
 from homeward.solvers import ConstrainedSolution, HorizonProblem, Problem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import ROUNDING, met_within

@@ -19,6 +19,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Labels
 from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
 from homeward.bonuses import InformationGain, LookingBonus, Looks, Uncover, checked_bonus, once
+from homeward.criteria import ReturnHome, StayInside, home_states
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
@@ -34,8 +35,6 @@ from homeward.planning.promise import Held, Promise
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
 from homeward.planning.sampled import SampledReturns, sampled_returns
-from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin, StayInside
-from homeward.safety.return_home import home_states, return_name
 from homeward.threads import on_one_thread
 from homeward.words import Remainder
 
@@ -418,7 +417,7 @@ class Guide:
             evaluator = Evaluator.SAMPLED
         if sum(ledger.limits is not None for ledger in ledgers) > 1:
             raise InvalidProblemError(
-                "several criteria limit the whole run: put all allowances into one"
+                "several criteria limit the whole run: put all of their limits into one"
             )
         task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR), evaluator)
         return RateSearch(task) if on_graph else GeneralSearch(task)
@@ -426,26 +425,23 @@ class Guide:
     def _ledger(self, criterion: object, model: Model, *, on_graph: bool) -> Ledger:
         """Return the ledger of a return criterion; raise for other criteria."""
         error = InvalidProblemError
-        if not isinstance(criterion, ReturnHome | ReturnWithin | ReturnBefore):
+        if not isinstance(criterion, ReturnHome):
             raise error(f"{type(criterion).__name__} holds for each plan only: use PaperExplorer")
-        if not isinstance(criterion, ReturnHome) and not on_graph:
+        if (criterion.within is not None or criterion.limits) and not on_graph:
             raise error(
-                f"{type(criterion).__name__} is kept over a whole run only on move-or-stay models "
-                "without rewards"
+                f"ReturnHome with {'limits' if criterion.limits else 'within'} is kept over a "
+                "whole run only on move-or-stay models without rewards"
                 + "; elsewhere it holds for each plan only: use PaperExplorer"
-                * isinstance(criterion, ReturnWithin)
+                * (not criterion.limits)
             )
         if isinstance(criterion.home, str) and criterion.home == "current":
             raise error(
                 'home="current" is for single plans only: use PaperExplorer, or home="start"'
             )
         states = frozen(home_states(criterion.home, model, self.start).astype(np.int64))
-        if isinstance(criterion, ReturnBefore):
-            name = f"{return_name(model, states, None)} within {criterion.described}"
-            limits = _limits(criterion, (model.states, model.actions))
-            return Ledger(name, states, criterion.delta, criterion.within, limits)
-        within = criterion.steps if isinstance(criterion, ReturnWithin) else None
-        return Ledger(return_name(model, states, within), states, criterion.delta, within)
+        name = criterion.name(model, self.start)
+        limits = _limits(criterion, (model.states, model.actions)) if criterion.limits else None
+        return Ledger(name, states, criterion.delta, criterion.within, limits)
 
 
 def _following(promise: Promise, way: IntArray) -> Promise:
@@ -476,21 +472,21 @@ def _check_answer(
         )
 
 
-def _limits(criterion: ReturnBefore, shape: tuple[int, int]) -> Limits:
+def _limits(criterion: ReturnHome, shape: tuple[int, int]) -> Limits:
     """Return the limits of the whole run, followed by the limit of the return's steps, if any."""
     steps = [] if criterion.within is None else [np.ones(shape)]
-    for allowance in criterion.allowances:
-        for part in (allowance.use, allowance.lost):
+    for limit in criterion.limits:
+        for part in (limit.use, limit.lost):
             if part.shape != shape:
                 raise InvalidProblemError(
-                    f"the use in {allowance.unit} has shape {part.shape}, the model has {shape}"
+                    f"the use in {limit.unit} has shape {part.shape}, the model has {shape}"
                 )
     use, lost = (
         frozen(np.stack([*parts, *steps]).astype(np.float64))
-        for parts in zip(*((a.use, a.lost) for a in criterion.allowances), strict=True)
+        for parts in zip(*((a.use, a.lost) for a in criterion.limits), strict=True)
     )
-    amounts = [*(a.amount for a in criterion.allowances), *([criterion.within] * len(steps))]
-    count, amount = len(criterion.allowances), frozen(np.array(amounts, np.float64))
+    amounts = [*(a.amount for a in criterion.limits), *([criterion.within] * len(steps))]
+    count, amount = len(criterion.limits), frozen(np.array(amounts, np.float64))
     pace = np.tensordot(1.0 / amount[:count], use[:count], 1)
     moves = pace > 0.0
     pace = np.where(moves, pace / (pace[moves].mean() if moves.any() else 1.0), 1.0)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homeward.beliefs import Belief, FiniteBelief
+from homeward.criteria import Criterion, ReturnHome
 from homeward.planning.adaptive import MAX_WORLDS
-from homeward.safety import Criterion, ReturnBefore, ReturnWithin
 
 
 def belief_of_plan(belief: Belief) -> Belief:
@@ -28,6 +28,6 @@ def belief_of_run(belief: Belief, criteria: Sequence[Criterion]) -> Belief:
     """
     if not isinstance(belief, FiniteBelief):
         return belief
-    limited = any(isinstance(c, ReturnWithin | ReturnBefore) for c in criteria)
+    limited = any(isinstance(c, ReturnHome) and (c.within or c.limits) for c in criteria)
     many = len(belief.worlds) > MAX_WORLDS
     return belief_of_plan(belief) if limited or many else belief

@@ -14,10 +14,10 @@ import numpy as np
 
 from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Transition
+from homeward.criteria import StayInside
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
-from homeward.safety import StayInside
 from homeward.solvers import Status
 from homeward.words import floored
 

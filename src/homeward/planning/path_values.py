@@ -27,8 +27,8 @@ from homeward.models import Moves
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
+    from homeward.criteria import Requirement
     from homeward.planning.world_values import Followed
-    from homeward.safety import Requirement
 
 MIN_WEIGHT = 1e-6  # the sum ends at a term whose γᵏ times success probabilities is smaller
 MAX_MOVES = 2**22  # largest number of moves in all sets; later terms are left out

@@ -26,16 +26,16 @@ from homeward.arrays import (
 )
 from homeward.beliefs import Belief, claim_of_moves, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.criteria import Criterion, Requirement, ReturnHome, Situation, check_steps
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Model, Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.move_form import belief_of_plan
 from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
+from homeward.planning.problem import conflict_of, lower, pose
 from homeward.planning.proof import proven
 from homeward.planning.sampled import Sampled
 from homeward.planning.world_values import Followed
-from homeward.safety import AtStep, Criterion, Requirement, ReturnHome, Situation
-from homeward.safety.problem import conflict_of, lower, pose
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,
@@ -76,8 +76,8 @@ class Planner:
         If one does not converge, the other is tried; `Plan.method` is the one that was used.
     recall
         When exploration is called off: None for a recall at each step with probability 1 − γ;
-        `AtStep(n)` or n for a recall after exactly n steps, without discount. Then policies depend
-        on the step, [n, S], and outbound policies have the general correction.
+        n for a recall after exactly n steps, without discount. Then policies depend on the step,
+        [n, S], and outbound policies have the general correction.
     sampled
         Settings of certificates by sampling, for an `Explorer` on a general model: the risk of a
         run is estimated in worlds drawn from the belief where it can't be proven. None for proven
@@ -89,13 +89,13 @@ class Planner:
     discount: float = 0.99
     correction: Correction | None = None
     method: Method = "columns"
-    recall: AtStep | int | None = None
+    recall: int | None = None
     sampled: Sampled | None = None
 
     def __post_init__(self) -> None:
         error, keep = InvalidProblemError, partial(object.__setattr__, self)
-        if self.recall is not None and not isinstance(self.recall, AtStep):
-            keep("recall", AtStep(self.recall))
+        if self.recall is not None:
+            keep("recall", check_steps(self.recall, "the recall"))
         if self.recall is not None and self.method == "lp":
             raise error("the occupancy LP is for a recall at any step; plan by 'columns'")
         if not callable(self.bonus):
@@ -116,7 +116,7 @@ class Planner:
         if self.sampled is not None and not isinstance(self.sampled, Sampled):
             raise error(f"sampled is {self.sampled!r}, expected Sampled(...) or None")
         for criterion in self.criteria:
-            if isinstance(criterion, type) or not hasattr(criterion, "require"):
+            if not isinstance(criterion, Criterion):
                 raise error(f"{criterion!r} is not a criterion")
         keep("criteria", tuple(self.criteria))
 
@@ -142,7 +142,7 @@ class Planner:
             Plan of the last step, as a warm start: planning is faster if little has changed.
         """
         belief = belief_of_plan(belief)
-        model, steps, error = belief.mean(), self._steps, InvalidProblemError
+        model, steps, error = belief.mean(), self.recall, InvalidProblemError
         if self.sampled is not None:
             raise error("sampled certificates are for a whole run: use Explorer")
         check_rewards(model)
@@ -215,22 +215,17 @@ class Planner:
             steps=steps,
         )
 
-    @property
-    def _steps(self) -> int | None:
-        """Steps until recall; None if the recall is random."""
-        return self.recall.steps if isinstance(self.recall, AtStep) else None
-
     def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
         """Return the input of the criteria: the state, the mean model and its corrections.
 
         `model` is the mean model of `belief`. `start` is the first state of the run.
         """
         corrections = corrections_of(belief, model, self.discount, self.correction)
-        if self._steps is not None and corrections.kind is Correction.MOVES:
+        if self.recall is not None and corrections.kind is Correction.MOVES:
             # Outbound policies depend on the step, so the moves correction is not valid for them.
             corrections = replace(corrections, exploring=belief.correction())
         given = corrections, self.discount, state, start
-        return Situation(model, *given, belief.correction, belief.reward_limits, self._steps)
+        return Situation(model, *given, belief.correction, belief.reward_limits, self.recall)
 
     def _require(
         self, belief: Belief, model: Model, state: int, start: int, rewards: FloatArray
@@ -286,7 +281,7 @@ class Planner:
         """
         starts: tuple[IntArray, ...] = ()
         hint = None
-        if previous is not None and previous.steps == self._steps:
+        if previous is not None and previous.steps == self.recall:
             starts = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
         if previous is not None and len(previous.criteria) == len(requirements):
             hint = np.array(previous.multipliers) * [r.unit for r in requirements]

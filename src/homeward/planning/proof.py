@@ -15,20 +15,14 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief
+from homeward.criteria import (
+    Criterion,
+    Requirement,
+)
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
+from homeward.planning.problem import lower
 from homeward.planning.world_values import Followed, world_values
-from homeward.safety import (
-    Criterion,
-    EarnAtLeast,
-    Requirement,
-    ReturnHome,
-    ReturnWithin,
-    StayInside,
-)
-from homeward.safety.problem import lower
-
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)  # criteria that can be evaluated
 
 
 def proven(
@@ -44,7 +38,7 @@ def proven(
     `bounds` are the corrected bounds of the mixtures, which are the least that is returned.
     """
     r = requirement
-    if belief.evaluator == "union" or not isinstance(criterion, KNOWN):
+    if belief.evaluator == "union":
         return [*bounds], Evaluator.CORRECTION
     policies: list[IntArray] = []  # distinct ones
     which = []

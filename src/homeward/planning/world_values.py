@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.criteria import Criterion, EarnAtLeast, Requirement
 from homeward.models import Model, Moves
 from homeward.planning.adaptive import can_reach
-from homeward.safety import Criterion, EarnAtLeast, Requirement
 from homeward.solvers import GIVE_UP
 from homeward.solvers.engines import engine
 from homeward.solvers.folding import fold, solve_folded

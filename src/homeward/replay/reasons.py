@@ -10,6 +10,7 @@ from typing import Any
 from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
 from homeward.certificates.claims import ActionEvidence
+from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.guide import Decision
@@ -19,7 +20,6 @@ from homeward.planning.promise import MAX_FREE_SHARE, Proposal
 from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
 from homeward.runs import Setup
-from homeward.safety import ReturnBefore
 from homeward.words import ENDS, NO_DECISION, VERDICTS, Remainder, counted, ending, sentence
 
 
@@ -191,7 +191,7 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
         return "place"
     looks = bonus.looks(moment.belief) if isinstance(bonus, LookingBonus) else None
     if looks is None or not looks.logarithmic:
-        limited = any(isinstance(c, ReturnBefore) for c in moment.planner.criteria)
+        limited = any(isinstance(c, ReturnHome) and c.limits for c in moment.planner.criteria)
         return "tour" if looks is not None and looks.make_tour and not limited else "near"
     return "place"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from homeward.criteria import StayInside
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.promise import Held
 from homeward.planning.remote import RemoteExplorer
@@ -14,7 +15,6 @@ from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
 from homeward.runs.observation_codec import decode, encode
 from homeward.runs.retracing import check_numbers, holding_of, to_record
-from homeward.safety import StayInside
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.sampled_audit import audit_sampled
 from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
+from homeward.criteria import ReturnHome
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError, prefixed
 from homeward.planning.explorer import End, Loop
 from homeward.planning.remote import RemoteExplorer
@@ -34,8 +35,7 @@ from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_with, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import check_numbers, replay, to_record
-from homeward.safety import ReturnBefore, ReturnHome, ReturnWithin
-from homeward.words import ENDS, counted
+from homeward.words import ENDS
 
 PLANNED_FIELDS = (
     *("state", "action", "status", "observation", "next_state", "holding", "evaluators"),
@@ -223,20 +223,15 @@ def _claims(setup: Setup) -> list[HomeClaim]:
         return f"the start, {named}" if state == start else named
 
     for criterion in setup.planner.criteria:
-        if isinstance(criterion, ReturnHome | ReturnWithin | ReturnBefore):
+        if isinstance(criterion, ReturnHome):
             home = start if isinstance(criterion.home, str) else criterion.home
             homes = frozenset(int(h) for h in np.atleast_1d(home))
             places = "; ".join(place(home) for home in sorted(homes))
             name = f"return to {'any of ' * (len(homes) > 1)}{places}"
-            if isinstance(criterion, ReturnBefore):
-                limits = criterion.within, criterion.allowances
+            if criterion.within is not None or criterion.limits:
                 name += f" within {criterion.described}"
-                claims.append(HomeClaim(name, homes, criterion.delta, *limits))
-                continue
-            steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
-            if steps is not None:
-                name += f" within {counted(steps, 'step')}"
-            claims.append(HomeClaim(name, homes, criterion.delta, steps))
+            limits = criterion.within, tuple(criterion.limits)
+            claims.append(HomeClaim(name, homes, criterion.delta, *limits))
     return claims
 
 

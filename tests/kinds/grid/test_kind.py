@@ -15,7 +15,6 @@ from homeward.kinds.outcome import is_stranded
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.runs.config import checked
-from homeward.safety import AtStep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +127,7 @@ def test_nothing_is_done_outside_of_the_window(tmp_path: Path) -> None:
 def test_a_recall_at_a_fixed_step_makes_plans_by_step() -> None:
     asked = {"recall": 4, "algorithm": "paper"}
     planner = make(checked(GridConfig, asked, "a grid")).planner
-    assert planner.recall == AtStep(4)
+    assert planner.recall == 4
 
 
 def test_a_run_that_ends_for_a_conflict_says_which(tmp_path: Path) -> None:

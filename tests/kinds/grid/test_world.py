@@ -14,6 +14,7 @@ from homeward.beliefs.categorical_heights import UNKNOWN, WALL
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES
 from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import (
@@ -27,7 +28,6 @@ from homeward.kinds.grid.world import (
 )
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.bonuses import Bonus

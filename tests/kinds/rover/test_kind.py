@@ -11,6 +11,7 @@ import pytest
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.covariance import Matern
 from homeward.beliefs.heights import TerrainBelief
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import (
@@ -30,7 +31,6 @@ from homeward.kinds.rover.world import Rover, true_heights
 from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
 from homeward.runs.config import checked
-from homeward.safety import ReturnHome
 from homeward.terrain.synthetic import draw_relief
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def test_the_area_is_pinned_and_its_file_may_change(tmp_path: Path, relief: Rove
     assert np.array_equal(inside.reshape(9, 12), expected)
     path.unlink()
     assert settle(config) == config
-    assert make(config).planner.criteria[1].allowed.sum() == 56  # type: ignore[attr-defined]
+    assert make(config).planner.criteria[1].allowed.sum() == 56  # type: ignore[union-attr]
 
 
 def test_a_run_takes_its_area_from_its_own_configuration(

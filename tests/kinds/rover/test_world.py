@@ -16,6 +16,7 @@ from homeward.beliefs import Sensor, TerrainBelief, Transition, entropy_reductio
 from homeward.beliefs.covariance import Matern
 from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.bonuses import Information, InformationGain
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.kinds.rover.world import (
     FOG,
@@ -30,7 +31,6 @@ from homeward.kinds.rover.world import (
 )
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.terrain.synthetic import draw_belief
 
 STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)

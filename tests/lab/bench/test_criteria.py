@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from homeward.criteria import ReturnHome, StayInside
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.bench import criteria
 from lab.bench.criteria import measure, middle_of, three_criteria
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_the_three_are_of_three_kinds_and_the_first_is_the_one() -> None:
-    assert [type(c) for c in three_criteria((10, 20))] == [ReturnHome, ReturnWithin, StayInside]
+def test_the_three_are_differ_and_the_first_is_the_one() -> None:
+    assert [type(c) for c in three_criteria((10, 20))] == [ReturnHome, ReturnHome, StayInside]
 
 
 def test_the_middle_leaves_a_margin_along_each_edge() -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
+from homeward.criteria import StayInside
 from homeward.models import Moves, SparseMDP
-from homeward.safety import StayInside
 from homeward.solvers import Status, solve_constrained, solve_occupancy
 from lab.check.agreement import Kind, compare, random_problem
 from lab.check.direct_lp import Directly, Program, compare_together

@@ -18,10 +18,10 @@ from homeward.beliefs.categorical_heights import UNKNOWN, HeightBelief, Reveal, 
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
+from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
     RUN_BELIEFS,

@@ -5,9 +5,9 @@ import pytest
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
+from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from lab.check.conservative import (
     SETTINGS,
     Sample,

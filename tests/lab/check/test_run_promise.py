@@ -7,13 +7,13 @@ import pytest
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning import guide, ledger
 from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import with_way
 from homeward.planning.planner import Planner
 from homeward.planning.promise import BUDGET_TOLERANCE
-from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check.run_promise import Kind, RunCase, examine, random_case
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_a_deadline_counts_first_attempts_alone() -> None:
     dest = np.array([[0, 1], [1, 0]])
     belief = FiniteBelief([Moves(dest, np.array([[1.0, 1.0], [1.0, 0.5]]))])
     for delta, steps in ((0.6, 0), (0.5, 1)):
-        planner = Planner(RMax(), [ReturnWithin(1, delta)])
+        planner = Planner(RMax(), [ReturnHome(delta, within=1)])
         found = examine(RunCase("chancy moves", belief, planner, start=0))
         assert found.steps == steps
         assert found.excess <= ROUNDING

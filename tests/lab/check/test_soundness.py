@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from homeward import criteria
 from homeward.beliefs.corrections import Correction, stay_moves
-from homeward.safety import StayInside, stay_inside
+from homeward.criteria import StayInside
 from lab.check.soundness import (
     DISCOUNTS,
     KINDS,
@@ -89,7 +90,7 @@ def test_staying_inside_on_moves_needs_its_small_correction(
     def scaled(*arrays: Any) -> Any:
         return factor * stay_moves(*arrays)
 
-    monkeypatch.setattr(stay_inside, "stay_moves", scaled)
+    monkeypatch.setattr(criteria, "stay_moves", scaled)
     rng = np.random.default_rng(0)
     worst = -1.0
     for _ in range(100):

@@ -17,9 +17,9 @@ from homeward.beliefs.base import MoveSets
 from homeward.beliefs.categorical_heights import UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
+from homeward.criteria import ReturnHome
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:

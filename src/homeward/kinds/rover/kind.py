@@ -35,13 +35,13 @@ from homeward.kinds.rover.targets import targets_of, worth_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import (
     SEEN_DEVIATION,
-    allowances_of,
     cell_side,
     check_stretch,
     limits_of,
     of_file,
     pinned,
     polygons_of,
+    run_limits_of,
 )
 from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
@@ -235,7 +235,7 @@ def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor],
     start = start_of(config, belief, inside)
     sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast)
     world = world_of(belief, start, sensor)
-    criteria = criteria_of(config, belief.shape[1], inside, allowances_of(config))
+    criteria = criteria_of(config, belief.shape[1], inside, run_limits_of(config))
     correction = Correction(config.correction if criteria else "naive")
     known = known_of(config, belief) or None
     bonus = InformationGain(sensor, worth_of(config, belief, sensor), known)

@@ -16,9 +16,9 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs.grid_graph import STEPS, grid_graph
+from homeward.criteria import Limit
 from homeward.errors import InvalidFileError, InvalidInputError, prefixed
 from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
-from homeward.safety import Allowance
 from homeward.terrain import (
     Cells,
     Elevation,
@@ -210,7 +210,7 @@ def limits_of(
     return frozen(scale * crossings.down - rise), frozen(scale * crossings.up + rise)
 
 
-def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
+def run_limits_of(config: RoverConfig) -> tuple[Limit, ...]:
     """Return the limits of the whole run, in m and Wh, and how much each move uses.
 
     A move of d m that climbs u m uses `energy_per_metre`·d + `energy_per_climb`·u Wh. A failed
@@ -229,13 +229,13 @@ def allowances_of(config: RoverConfig) -> tuple[Allowance, ...]:
     else:
         length, up, down = crossings.lengths()
     metre, climb = config.energy_per_metre, config.energy_per_climb
-    allowances = []
+    limits = []
     if config.distance is not None:
-        allowances.append(Allowance(config.distance, "m", length, 2.0 * length))
+        limits.append(Limit(config.distance, "m", length, 2.0 * length))
     if config.energy is not None:
         out, back = metre * length + climb * up, metre * length + climb * down
-        allowances.append(Allowance(config.energy, "Wh", out, out + back))
-    return tuple(allowances)
+        limits.append(Limit(config.energy, "Wh", out, out + back))
+    return tuple(limits)
 
 
 def cell_side(config: RoverConfig) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from homeward.beliefs import DirichletBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome
 from homeward.files import replace_json
 from homeward.kinds import deferred
 from homeward.kinds.tabular.config import ToyTextConfig
@@ -16,7 +17,6 @@ from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_
 from homeward.planning.planner import Planner
 from homeward.replay.scene import Scene, layer
 from homeward.runs.kind import Ended, Kind, Metrics, Setup
-from homeward.safety import ReturnHome
 from homeward.words import certificate_of, lots_of
 
 if TYPE_CHECKING:

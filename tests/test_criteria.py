@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from homeward import Planner, RMax
 from homeward.beliefs.corrections import Correction, Corrections
-from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.safety import (
-    AtStep,
+from homeward.criteria import (
     EarnAtLeast,
+    Limit,
     ReturnHome,
-    ReturnWithin,
     Situation,
     StayInside,
-    return_to_each,
 )
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def test_the_corrections_are_not_written_to() -> None:
 
 
 LEVELLED = [
-    lambda delta: ReturnWithin(3, delta),
+    lambda delta: ReturnHome(delta, within=3),
     lambda delta: StayInside(np.ones(4, bool), delta),
 ]
 
@@ -144,12 +143,14 @@ def test_every_probability_is_checked(make: Any, delta: Any) -> None:
         make(delta)
 
 
-@pytest.mark.parametrize("make", [lambda n: ReturnWithin(n, 0.9), AtStep])
+@pytest.mark.parametrize(
+    "make", [lambda n: ReturnHome(0.9, within=n), lambda n: Planner(RMax(), recall=n)]
+)
 def test_a_horizon_of_no_steps_is_refused(make: Any) -> None:
     for steps in (0, -2):
         with pytest.raises(InvalidProblemError, match=f"a horizon of {steps} steps"):
             make(steps)
-    for odd in (1.5, True, None):
+    for odd in (1.5, True):
         with pytest.raises(InvalidProblemError, match="expected a whole number"):
             make(odd)
 
@@ -157,12 +158,12 @@ def test_a_horizon_of_no_steps_is_refused(make: Any) -> None:
 def test_within_a_limit_the_way_home_is_shorter() -> None:
     # General, σ = −⅛ a try of p = ½: v₁ = ⅜ and 0; v₂ = 9⁄16 and −⅛ + ½·⅜ = 1⁄16.
     for steps, value in ((1, [1.0, 0.375, 0.0, 0.0]), (2, [1.0, 0.5625, 0.0625, 0.0])):
-        found = ReturnWithin(steps, 0.9).require(situation())
+        found = ReturnHome(0.9, within=steps).require(situation())
         assert found.returns.value == pytest.approx(value, abs=1e-12)
         expected = 0.25 * np.array(value) + 0.75 * EXPLORING[:, 0]
         assert found.reward[:, 0] == pytest.approx(expected, abs=1e-12)
     assert found.name == "return to state 0 within 2 steps"
-    assert ReturnWithin(1, 0.9).require(situation()).name == "return to state 0 within 1 step"
+    assert ReturnHome(0.9, within=1).require(situation()).name == "return to state 0 within 1 step"
     assert found.within == 2
 
 
@@ -191,7 +192,7 @@ def test_within_a_limit_a_move_that_works_or_not_counts_once() -> None:
         np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]), general, work_or_never=True
     )
     for steps in (1, 5):
-        value = ReturnWithin(steps, 0.9).require(declared).returns.value
+        value = ReturnHome(0.9, within=steps).require(declared).returns.value
         assert value == pytest.approx([1.0, 0.5], abs=1e-14)
 
 
@@ -199,7 +200,7 @@ def test_within_a_limit_that_a_move_works_or_not_is_not_read_off_its_correction(
     # σ_r = −p(1−p), as if P were 0 or 1, may be a conservative bound: two tries then give more.
     general = np.array([[0.0], [-0.125]])
     silent = moves_situation(np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]), general)
-    value = ReturnWithin(2, 0.9).require(silent).returns.value
+    value = ReturnHome(0.9, within=2).require(silent).returns.value
     assert value[1] == pytest.approx(0.5 * 1.0 + 0.5 * 0.5 - 0.125, abs=1e-12)
 
 
@@ -208,10 +209,14 @@ def test_within_a_limit_a_move_that_works_by_chance_may_be_repeated() -> None:
     nothing = np.zeros((2, 1))
     chancy = moves_situation(np.array([[1.0], [0.5]]), nothing, nothing)
     assert ReturnHome(0.9).require(chancy).returns.value[1] == pytest.approx(1.0, abs=1e-14)
-    assert ReturnWithin(2, 0.9).require(chancy).returns.value[1] == pytest.approx(0.75, abs=1e-12)
+    assert ReturnHome(0.9, within=2).require(chancy).returns.value[1] == pytest.approx(
+        0.75, abs=1e-12
+    )
     # Without the general correction at hand, only a first attempt is counted on.
     alone = moves_situation(np.array([[1.0], [0.5]]), nothing)
-    assert ReturnWithin(2, 0.9).require(alone).returns.value[1] == pytest.approx(0.5, abs=1e-12)
+    assert ReturnHome(0.9, within=2).require(alone).returns.value[1] == pytest.approx(
+        0.5, abs=1e-12
+    )
 
 
 def test_staying_inside_is_derived_by_hand() -> None:
@@ -360,12 +365,17 @@ def test_rewards_of_another_size_are_refused() -> None:
         EarnAtLeast(1.0, np.ones((3, 1))).require(situation())
 
 
-def test_returning_to_each_base_is_a_criterion_per_base() -> None:
-    each = return_to_each([1, 3], 0.8)
-    assert [(c.home, c.delta) for c in each] == [(1, 0.8), (3, 0.8)]
-    limited = return_to_each(np.array([2]), 0.8, within=5)
-    assert limited == [ReturnWithin(5, 0.8, 2)]
-    assert return_to_each("ab", 0.8) == [ReturnHome(0.8, ["ab"])]
-    for bases in ([], [0.5]):
-        with pytest.raises(InvalidProblemError, match="bases"):
-            return_to_each(bases, 0.8)  # type: ignore[arg-type]
+USE = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (Limit(0.0, "Wh", USE, USE), "the limit is 0 Wh, expected above 0"),
+        (Limit(5.0, "Wh", USE[0], USE), r"use in Wh has shape \(2,\), expected \[S, A\]"),
+        (Limit(5.0, "Wh", USE, USE - 2.0), "lost in Wh is -1, expected >= 0"),
+    ],
+)
+def test_a_wrong_limit_is_refused_by_its_part(limit: Limit, said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        ReturnHome(0.9, limits=(limit,))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from homeward.beliefs.corrections import Correction, Corrections
-from homeward.models import Moves
-from homeward.safety import (
+from homeward.criteria import (
     EarnAtLeast,
     ReturnHome,
     Situation,
     StayInside,
 )
-from homeward.safety.problem import conflict_of, exits_of, lower, pose
+from homeward.models import Moves
+from homeward.planning.problem import conflict_of, exits_of, lower, pose
 from homeward.solvers import Status, solve_constrained
 
 # Camp, meadow and a cave, each one sure move from the last; staying in the cave pays 4.

@@ -20,9 +20,9 @@ from itertools import combinations
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.criteria import Requirement
 from homeward.errors import InvalidProblemError
 from homeward.models import Model
-from homeward.safety.criterion import Requirement
 from homeward.solvers import (
     ConstrainedProblem,
     HorizonProblem,
