@@ -64,8 +64,8 @@ from .models import SparseMDP as SparseMDP
 from .planning.explorer import End as End
 from .planning.explorer import Explorer as Explorer
 from .planning.explorer import Step as Step
-from .planning.held import Held as Held
-from .planning.held import Proposal as Proposal
+from .planning.promise import Held as Held
+from .planning.promise import Proposal as Proposal
 from .planning.paper import PaperExplorer as PaperExplorer
 from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
