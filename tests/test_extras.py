@@ -50,3 +50,9 @@ def test_every_optional_module_belongs_to_an_extra_of_the_project() -> None:
     (everything,) = extras["all"]
     for extra in {*EXTRAS.values()}:
         assert extra in everything
+
+
+def test_a_table_of_an_environment_names_its_extra() -> None:
+    told = without(("gymnasium",), "import homeward; homeward.from_gymnasium(None)")
+    said = "Gymnasium's environments need gymnasium: pip install 'homeward[commands]'"
+    assert told.stderr.endswith(f"MissingExtraError: {said}\n")

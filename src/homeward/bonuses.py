@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -181,6 +181,16 @@ class LookingBonus(Protocol):
         """Return the looks under a belief."""
 
 
+def check_suits(bonus: object, belief: object) -> None:
+    """Raise if a bonus reads something that a belief does not have."""
+    name = getattr(bonus, "needs", None)
+    if name is not None and not hasattr(belief, name):
+        raise InvalidProblemError(
+            f"the bonus {type(bonus).__name__} needs a belief with {name}, and "
+            f"{type(belief).__name__} has none: RMax counts visits, or write a bonus of your own"
+        )
+
+
 def once(bonus: FloatArray) -> Looks:
     """Return looks in which the first look from a state gains its largest `bonus` [S, A].
 
@@ -208,6 +218,7 @@ class Uncover:
     """Adapted R-max: `reward` times the expected number of unseen cells that an action uncovers."""
 
     reward: float = 1.0
+    needs: ClassVar[str] = "uncovers"
 
     def __call__(self, belief: HeightBelief, /) -> FloatArray:
         """Return ξ[S, A]."""
@@ -261,6 +272,7 @@ class _Measuring:
     """Base of bonuses that measurements by a sensor define."""
 
     sensor: Sensor = Sensor()
+    needs: ClassVar[str] = "variance"
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensor, Sensor):

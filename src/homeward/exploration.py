@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.arrays import index
-from homeward.beliefs import Belief
+from homeward.beliefs.base import Belief, need_belief
 from homeward.bonuses import Bonus, InformationGain, RMax, Uncover
 from homeward.criteria import Criterion, ReturnHome
 from homeward.errors import InvalidProblemError
@@ -269,9 +269,8 @@ def explore(
     strict
         If a level can't be met, raise `InfeasibleError` instead of ending the run.
     """
-    if not isinstance(belief, Belief):
-        kind = f"the class {belief.__name__}" if isinstance(belief, type) else type(belief).__name__
-        raise Error(f"the belief is {kind}, expected an object of a subclass of homeward.Belief")
+    need_belief(belief)
+    index(seed, 2**63, "the seed", Error)
     if world is None:
         world = belief.sample(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))))
     if isinstance(world, Moves | SparseMDP):

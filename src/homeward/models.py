@@ -215,6 +215,8 @@ class SparseMDP(Named):
                         )
                     what = f"the probability of {state!r} to {target!r}"
                     dense[s, a, states[target]] += number(probability, what, error)
+        if not isinstance(reward, Mapping | None):
+            raise error(f"the reward is {reward!r}, expected a mapping of (state, action)")
         for pair, value in (reward or {}).items():
             is_pair = isinstance(pair, tuple) and len(pair) == 2
             if not is_pair or pair[1] not in rows.get(pair[0], {}):

@@ -21,6 +21,8 @@ def find(name: str, known: Mapping[str, Any], references: Mapping[str, str], wha
     The name is a key of `known`, a key of `references` (whose values are ``module:name``), or
     itself ``module:name``. The object is not checked; `what` describes it in messages.
     """
+    if not isinstance(name, str):
+        raise InvalidInputError(f"the {what} is {name!r}, expected a name")
     if name in known:
         return known[name]
     reference = references.get(name, name)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
+from homeward.beliefs.base import mean_of
 from homeward.models import Moves
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
@@ -39,7 +40,7 @@ def on_one_thread(method: Method) -> Method:
 
     @wraps(method)
     def call(self: object, belief: Any, *others: Any, **named: Any) -> Any:
-        if isinstance(belief.mean(), Moves):
+        if isinstance(mean_of(belief), Moves):
             return method(self, belief, *others, **named)
         with one_thread():
             return method(self, belief, *others, **named)

@@ -100,6 +100,14 @@ def test_a_taken_port_is_said(called: Call, tmp_path: Path) -> None:
     assert f"Port {taken} is in use, so this is port {called['port']}." in result.output
 
 
+@pytest.mark.parametrize("host", ["\udcff", "a\0b"])
+def test_a_host_that_is_no_name_is_refused(called: Call, tmp_path: Path, host: str) -> None:
+    said = invoke(str(tmp_path), "--host", host)
+    assert isinstance(said.exception, InvalidInputError)
+    assert str(said.exception) == f"can't listen on {host!r}: it is no name of a host"
+    assert not called
+
+
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = invoke(str(tmp_path))

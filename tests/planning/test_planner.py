@@ -130,7 +130,7 @@ def test_the_moves_correction_on_general_worlds_is_refused() -> None:
     rows = np.full((3, 1, 3), 1 / 3)  # each action has two destinations beside staying
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
     planner = Planner(constant(np.ones((3, 1))), [ReturnHome(0.5)], correction=Correction.MOVES)
-    with pytest.raises(InvalidBeliefError, match="FiniteBelief has a SparseMDP as its mean"):
+    with pytest.raises(InvalidBeliefError, match="the moves correction needs Moves worlds"):
         planner.plan(belief, 0)
 
 

@@ -14,23 +14,34 @@ subclass overrides what it knows better, and all bounds that use it become sharp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, are_among, frozen
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    are_among,
+    first_of,
+    frozen,
+    numbers,
+    place,
+)
 from homeward.beliefs.corrections import (
     Correction,
     Corrections,
     changes_state,
     moves_corrections,
 )
-from homeward.errors import InvalidBeliefError
-from homeward.models import Model, Moves
+from homeward.errors import InvalidBeliefError, InvalidProblemError
+from homeward.models import Model, Moves, SparseMDP
 
 EPSILON = float(np.finfo(np.float64).eps)
 NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
 NO_RISKS: FloatArray = frozen(np.empty(0))
+
+B = TypeVar("B", bound="Belief")
 
 
 class MoveSets(NamedTuple):
@@ -231,6 +242,38 @@ class Belief(ABC):
         return model
 
 
+def need_belief(found: object) -> Belief:
+    """Return an object if it is a belief; raise otherwise."""
+    if isinstance(found, Belief):
+        return found
+    kind = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+    raise InvalidProblemError(
+        f"the belief is {kind}, expected an object of a subclass of homeward.Belief"
+    )
+
+
+def mean_of(belief: object) -> Model:
+    """Return the mean model of a belief; raise unless it is a model."""
+    model = need_belief(belief).mean()
+    if not isinstance(model, Moves | SparseMDP):
+        raise InvalidBeliefError(
+            f"{type(belief).__name__}.mean() returned a {type(model).__name__}, expected Moves or "
+            "SparseMDP"
+        )
+    return model
+
+
+def updated(belief: B, observation: Any) -> B:
+    """Return the belief after an observation; raise unless it is a belief."""
+    after = belief.update(observation)
+    if not isinstance(after, Belief):
+        raise InvalidBeliefError(
+            f"{type(belief).__name__}.update() returned a {type(after).__name__}, expected the "
+            "belief after the observation"
+        )
+    return after
+
+
 def claim_of_moves(belief: Belief) -> str | None:
     """Return the name of a method that a belief overrides to claim something of moves, if any."""
     for name, given in (("blocked_probability", ()), ("move_corrections", (0.5,))):
@@ -255,9 +298,21 @@ def corrections_of(
         nothing = np.zeros((model.states, model.actions))
         return Corrections(kind, nothing, nothing)
     if kind is Correction.GENERAL:
-        general = belief.correction()
+        general = claimed(belief, "correction", belief.correction(), model)
         return Corrections(kind, general, general)
-    returning, exploring = belief.move_corrections(discount)
+    returning, exploring = (
+        claimed(belief, "move_corrections", part, model)
+        for part in belief.move_corrections(discount)
+    )
     low, high = belief.success_bounds()
     likely = None if low is high else high
     return Corrections(kind, returning, exploring, belief.moves_work_or_never, likely)
+
+
+def claimed(belief: Belief, method: str, values: Any, model: Model) -> FloatArray:
+    """Return what a method of a belief returned; raise unless it is numbers [S, A]."""
+    name, shape = f"{type(belief).__name__}.{method}()", (model.states, model.actions)
+    array = numbers(values, name, shape, InvalidBeliefError)
+    if np.isnan(array.min()):
+        raise InvalidBeliefError(f"{name} {place(first_of(np.isnan(array)), 'sa')} is NaN")
+    return frozen(array)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from homeward.beliefs.base import Belief
+from homeward.beliefs.base import Belief, updated
 from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import ImpossibleObservationError
 from homeward.models import Moves
@@ -35,7 +35,7 @@ def learned(belief: B, observation: Any, moved: Transition | None = None) -> tup
     tried = _transition_in(observation) or moved
     refuted = tried is not None and is_ruled_out(belief, tried)
     try:
-        after = belief.update(observation) if not refuted else _measured(belief, observation)
+        after = updated(belief, observation) if not refuted else _measured(belief, observation)
     except ImpossibleObservationError:
         return _measured(belief, observation), True
     if tried is not None and not refuted and tried is moved:  # the observation has no move
@@ -85,6 +85,6 @@ def _measured(belief: B, observation: Any) -> B:
     if is_dataclass(observation) and "moved" in {field.name for field in fields(observation)}:
         observation = replace(observation, moved=None)  # type: ignore[type-var]
     try:
-        return belief.update(observation)
+        return updated(belief, observation)
     except ImpossibleObservationError:
         return belief

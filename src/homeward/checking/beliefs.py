@@ -9,13 +9,14 @@ correction that is too far below 0 only makes bounds loose.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from homeward.arrays import FloatArray, index, number, place
-from homeward.beliefs.base import Belief, MoveSets, claim_of_moves
+from homeward.beliefs.base import NO_MOVES, Belief, MoveSets, claim_of_moves
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.finite import FiniteBelief
 from homeward.bonuses import nats_of
@@ -27,6 +28,16 @@ from homeward.models import Model, Moves, SparseMDP
 
 DISCOUNTS = (0.5, 0.99)  # discounts for which moves corrections are checked
 PATHS, MOST_MOVES = 30, 6  # random paths whose moves are checked together, and their length
+NO_SETS = MoveSets(np.zeros(1, np.int64), NO_MOVES, NO_MOVES)
+QUESTIONS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("mean", "correction", "success_bounds", "blocked_probability"), ()),
+    **dict.fromkeys(("least_blocked", "possible_walls"), ()),
+    "move_corrections": (0.5,),
+    "all_work": (NO_MOVES, NO_MOVES),
+    "work_together": (NO_SETS,),
+}
+"""The methods of a belief that always return something, and arguments for each."""
+
 FOLLOWS = ", as each move always or never works"  # why a claim follows from the mean model
 
 
@@ -95,6 +106,11 @@ def check_belief(
 
 def _claims(belief: Belief, findings: Findings) -> Claims | None:
     """Return the claims of a belief; None, and an offence, if a type or a shape is wrong."""
+    for name, given in QUESTIONS.items():
+        with suppress(InvalidBeliefError):  # the belief itself says that it does not know
+            if getattr(belief, name)(*given) is None:
+                findings.add("shape", f"{name}()", "a value: has it a return?", "None")
+                return None
     model = belief.mean()
     if not isinstance(model, Moves | SparseMDP):
         findings.add("shape", "mean()", "Moves or SparseMDP", f"a {type(model).__name__}")

@@ -70,6 +70,7 @@ class CheckReport:
         Names of the claims that were checked.
     resolution : float
         Half-width of the widest interval of a mean probability. Smaller errors may be missed.
+        0 if nothing was estimated.
     """
 
     subject: str
@@ -79,6 +80,9 @@ class CheckReport:
     resolution: float
 
     def __str__(self) -> str:
+        if self.confidence == 1.0:
+            checked = ", ".join(self.checked)
+            return f"{self.subject}: nothing wrong in {self.samples:,} steps. Checked: {checked}."
         return (
             f"{self.subject}: nothing wrong in {self.samples:,} draws at confidence "
             f"{self.confidence:g}. Checked: {', '.join(self.checked)}. Errors of mean "

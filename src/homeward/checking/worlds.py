@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from homeward.arrays import index
+from homeward.beliefs.base import need_belief, updated
 from homeward.beliefs.observations import Transition, Visit
 from homeward.checking.offences import CheckReport, Findings
 from homeward.errors import HomewardError, ImpossibleObservationError, InvalidProblemError
@@ -45,8 +46,10 @@ def check_world(
             f"make is a {type(make).__name__}, expected a function without arguments that returns "
             "the world, such as lambda: MyWorld(seed=0)"
         )
+    index(seed, 2**63, "the seed", error)
+    need_belief(belief)
     world = make()
-    findings = Findings(type(world).__name__, steps, 1.0 - 1e-12)
+    findings = Findings(type(world).__name__, steps, 1.0)  # nothing is estimated
     for name in ("state", "ended", "look", "act"):
         if not hasattr(world, name):
             findings.add("protocol", name, "an attribute or method of that name", "none")
@@ -121,7 +124,7 @@ def _state(world: Any, states: int, findings: Findings) -> int | None:
 def _learned(belief: Any, observation: Any, where: str, findings: Findings) -> Any:
     """Return the belief after an observation; None, and an offence, if it can't learn from it."""
     try:
-        return belief.update(observation)
+        return updated(belief, observation)
     except ImpossibleObservationError as cause:
         findings.add("impossible", where, "an observation that the belief allows", str(cause))
     except HomewardError as cause:

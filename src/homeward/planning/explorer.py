@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.arrays import index, number
+from homeward.beliefs.base import mean_of, need_belief, updated
 from homeward.beliefs.observations import Transition
 from homeward.beliefs.refutation import learned
 from homeward.errors import InfeasibleError, InvalidProblemError
@@ -124,8 +125,8 @@ class Loop(ABC):
         check_parts(planner, belief, world)
         self.planner = planner
         self.world = world
-        self.belief: Belief = belief.update(world.look())
-        self._states = self.belief.mean().states
+        self.belief: Belief = updated(need_belief(belief), world.look())
+        self._states = mean_of(self.belief).states
         self.start = self.here
         self.strict = strict
         self.plan: Any = None  # the last plan, or its warm start
@@ -145,7 +146,8 @@ class Loop(ABC):
 
         A run that ended at its limit goes on if this is called again with a higher limit.
         """
-        number(limit, "the limit", InvalidProblemError)
+        if number(limit, "the limit", InvalidProblemError) < 0.0 or limit % 1.0 > 0.0:
+            raise InvalidProblemError(f"the limit is {limit:g}, expected a whole number of steps")
         if self.end is End.STEPS:
             self.end = None
         while self.end is None:
@@ -262,6 +264,8 @@ class Explorer(Loop):
         It is charged like a decided action. If the levels or limits forbid it, the run has nothing
         left to spend afterwards.
         """
+        count = self.belief.mean().actions
+        action = index(action, count, "the action", InvalidProblemError)
         held = self.guide.chosen(self.belief, self.here, self.held, action)
         if held is None:
             spent = (replace(account, spent=1.0) for account in self.held.promises)

@@ -13,12 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from homeward.arrays import BoolArray, IntArray, frozen, is_default_zero, number
+from homeward.arrays import BoolArray, IntArray, frozen, is_default_zero, number, numbers
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.beliefs.base import claimed
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Labels
 from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
-from homeward.bonuses import InformationGain, LookingBonus, Looks, Uncover, checked_bonus, once
+from homeward.bonuses import (
+    InformationGain,
+    LookingBonus,
+    Looks,
+    Uncover,
+    check_suits,
+    checked_bonus,
+    once,
+)
 from homeward.criteria import ReturnHome, StayInside, home_states
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
@@ -373,6 +382,7 @@ class Guide:
         """
         check_rewards(model)
         check_claims(belief, model)
+        check_suits(self.planner.bonus, belief)
         on_graph = isinstance(model, Moves) and (
             is_default_zero(model.reward)
             or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
@@ -382,6 +392,8 @@ class Guide:
                 "sampled certificates are for general models; on a move-or-stay model the risk of "
                 "each move is known: plan without them"
             )
+        if on_graph:
+            claimed(belief, "blocked_probability", belief.blocked_probability(), model)
         allowed: BoolArray | None = None
         ledgers = []
         for criterion in self.planner.criteria:
@@ -404,7 +416,9 @@ class Guide:
         elif floor is None and isinstance(bonus, Uncover):
             floor = RELATIVE_FLOOR * bonus.reward
         elif floor is None:
-            values = bonus(belief)  # 1/(2S): longer paths would depend on unlikely moves
+            # With 1/(2S): longer paths would depend on unlikely moves.
+            shape = model.reward.shape
+            values = numbers(bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
             floor = max(RELATIVE_FLOOR, 0.5 / len(values)) * float(np.max(values))
         evaluator = Evaluator.CORRECTION
         if on_graph:

@@ -26,6 +26,7 @@ from homeward.arrays import (
 )
 from homeward.beliefs import Belief, claim_of_moves, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.bonuses import check_suits
 from homeward.criteria import Criterion, Requirement, ReturnHome, Situation, check_steps
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Model, Moves
@@ -98,6 +99,9 @@ class Planner:
             keep("recall", check_steps(self.recall, "the recall"))
         if self.recall is not None and self.method == "lp":
             raise error("the occupancy LP is for a recall at any step; plan by 'columns'")
+        if isinstance(self.bonus, type):
+            name = self.bonus.__name__
+            raise error(f"the bonus is the class {name}, expected an object, such as {name}()")
         if not callable(self.bonus):
             raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
@@ -246,6 +250,7 @@ class Planner:
     def _bonus(self, belief: Belief, shape: tuple[int, ...]) -> FloatArray:
         """Return the bonus [S, A]; raise if it is not finite or too large."""
         error = InvalidProblemError
+        check_suits(self.bonus, belief)
         bonus = numbers(self.bonus(belief), "the bonus", shape, error, packed=False)
         if not (bonus.min() >= -MAX_REWARD and bonus.max() <= MAX_REWARD):
             at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])

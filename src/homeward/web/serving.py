@@ -55,6 +55,9 @@ def bind(host: str, port: int) -> socket.socket:
                 raise InvalidInputError(
                     f"can't listen on {host}, port {candidate}: {cause.strerror or cause}"
                 ) from cause
+        except (TypeError, ValueError) as cause:  # a name that can't be encoded
+            listener.close()
+            raise InvalidInputError(f"can't listen on {host!r}: it is no name of a host") from cause
         else:
             return listener
     last = tried[-1]

@@ -205,6 +205,11 @@ def from_gymnasium(
         raise error("the list of seeds is empty")
     if index(tries, 2**31, "the number of tries", error) < 1:
         raise error("the number of tries is 0, expected 1 or more")
+    index(max_states, 2**63, "max_states", error)
+    if state is not None and not callable(state):
+        raise error(f"state is {state!r}, expected a function of the unwrapped environment")
+    if isinstance(action_names, str) or not isinstance(action_names, Iterable | None):
+        raise error(f"action_names is {action_names!r}, expected a list of names")
     table = getattr(env.unwrapped, "P", None)
     if state is None and isinstance(table, dict | list) and len(chosen) == 1:
         worlds = [_from_table(env, table)]

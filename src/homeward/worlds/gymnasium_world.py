@@ -16,6 +16,7 @@ import numpy as np
 from homeward.arrays import index, named_index
 from homeward.beliefs.observations import Likelihood, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidProblemError
+from homeward.extras import need
 
 if TYPE_CHECKING:
     from homeward.worlds.gymnasium_table import GymnasiumTable
@@ -171,6 +172,7 @@ def key_of(env: Any, seen: Any, state: Callable[[Any], Key] | None) -> Key:
 
 def first_action(env: Any) -> int:
     """Return the number of the environment's first action; raise if actions are not discrete."""
+    need("gymnasium", "commands", "Gymnasium's environments need gymnasium")
     import gymnasium
 
     if not isinstance(env, gymnasium.Env):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from homeward.arrays import named_index
+from homeward.arrays import index, named_index
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import InvalidProblemError
 from homeward.models import EPSILON, Model, Moves, SparseMDP
@@ -35,10 +35,11 @@ class ModelWorld:
     def __init__(self, model: Model, start: int | str = 0, seed: int = 0) -> None:
         error = InvalidProblemError
         if not isinstance(model, Moves | SparseMDP):
-            raise error(f"the model is {model!r}, expected Moves or SparseMDP")
+            kind = model.__name__ if isinstance(model, type) else type(model).__name__
+            raise error(f"the model is {kind}, expected an object: Moves or SparseMDP")
         self.model = model
         self.state = named_index(start, model.state_names, model.states, "the start", error)
-        self.seed = named_index(seed, None, 2**63, "the seed", error)
+        self.seed = index(seed, 2**63, "the seed", error)
         self.ended = False
         self._rng = np.random.default_rng(self.seed)
 
