@@ -72,6 +72,21 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
     assert Run.open(site.root / "a-new-one").config["delta"] == 1.0  # as on the command line
 
 
+def test_a_run_that_is_started_before_the_settings_are_known_has_the_usual_level(
+    look: Looking, site: Site
+) -> None:
+    held: list[Route] = []
+    look.page.route("**/api/v1/kinds*", lambda route: held.append(route))
+    look.open("#/new")
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
+    with look.page.expect_request("**/api/v1/runs") as request:
+        look.button("Start and watch").click()
+    sent: Any = request.value.post_data_json
+    assert "delta" not in sent["config"]
+    for route in held:
+        route.continue_()
+
+
 COUNTS = """
     window.counts = [];
     new MutationObserver(() => {

@@ -18,7 +18,11 @@ const levelTyped = signal<number | null>(null);
 /** The safety level: until it is set, that of the command line. */
 export const level = {
   get value(): number {
-    return levelTyped.value ?? Number(defaultOf(kind.value, "delta") ?? 0.98);
+    return this.given ?? 0.98;
+  },
+  /** What to send; null, which is the server's default, before that is known. */
+  get given(): number | null {
+    return levelTyped.value ?? ((defaultOf(kind.value, "delta") as number | undefined) ?? null);
   },
   set value(typed: number) {
     levelTyped.value = typed;
@@ -295,7 +299,7 @@ function promises(): Record<string, unknown> {
   const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
   return {
     ...shared,
-    delta: level.value,
+    delta: level.given,
     home: named ? null : place,
     bases: named ? cells(bases.value) : null,
     each_base: named && each.value ? true : null,
