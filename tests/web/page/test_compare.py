@@ -132,7 +132,7 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     for number in (0, 1):
         named = look.find(".why header").nth(number)
         name = ["meadow-safe", "ground"][number]
-        expect(named).to_have_text(re.compile(rf"^Why this move\?step \d+{name}$"))
+        expect(named).to_have_text(re.compile(rf"^Why this move\?next: step \d+{name}$"))
     look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
     expect(values).to_contain_text("unsafe (uncover)")
     expect(plot.locator(".tick.left").first).to_be_visible()

@@ -359,7 +359,7 @@ def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.explained(UNSAFE_STEPS, 0)
     look.explained(UNSAFE_STEPS, 1)
     expect(look.find(".why").nth(0).locator("header")).to_have_text(
-        f"Why this move?step {UNSAFE_STEPS + 1}safe"
+        f"Why this move?next: step {UNSAFE_STEPS + 1}safe"
     )
     ended = "Why this move?unsafe (uncover)"
     expect(look.find(".why").nth(1).locator("header")).to_have_text(ended)

@@ -88,10 +88,13 @@ def test_thousands_of_events_leave_the_slider_light(look: Looking) -> None:
     assert look.page.evaluate("window.changes") == 0
     look.button("Next event").click()  # no mark is passed over
     look.painted(5)
-    field = look.page.get_by_label("Go to step")
+    field = look.page.get_by_label("Show the map after step")
     field.fill("17")
     field.press("Enter")
     look.painted(17)
+    look.explained(17)
+    look.sees(".count", "after 17 of")
+    expect(look.find(".why header .unit")).to_have_text("next: step 18")
     expect(field).to_have_value("")
 
 

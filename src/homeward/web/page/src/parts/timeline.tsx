@@ -144,7 +144,7 @@ function EventLine({ events, marks, last, cursor }: Line) {
         Next event
       </button>
       <label class="row">
-        <span>Go to step</span>
+        <span>Show the map after step</span>
         <input
           class="go-to num"
           type="number"

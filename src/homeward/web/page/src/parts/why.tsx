@@ -60,7 +60,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
     >
       <header>
         <h2>{head}</h2>
-        {decided && !ended && <span class="unit">step {why.step + 1}</span>}
+        {decided && !ended && <span class="unit">next: step {why.step + 1}</span>}
         {who && <span class="unit">{who}</span>}
       </header>
       {!why && ended && <p class="ended fine">{endWord(details)}</p>}
