@@ -73,6 +73,17 @@ def test_a_recall_walks_home_and_tells_how_it_went(bridge: str, home: bool) -> N
         assert str(recall).startswith("Did not come home")
 
 
+def test_a_recall_that_contradicts_the_belief_is_why_it_ended() -> None:
+    exploration = hw.explore(hut("ledge"), hw.FiniteBelief([hut("ledge")]))
+    assert exploration.end is hw.End.ALL_SEEN
+    assert exploration.promise > 0.999
+    truth: Any = exploration.explorer.world
+    truth.model = hut("valley")
+    assert not exploration.recall().home
+    assert (exploration.end, exploration.promise) == (hw.End.REFUTED, 0.0)
+    assert exploration.why.startswith("What happened contradicts the belief")
+
+
 def test_after_a_recall_it_may_go_on() -> None:
     grid = hw.HeightMap.random((8, 8), 1)
     exploration = hw.explore(hw.HeightGridWorld(grid), grid.belief("known"), limit=10)

@@ -268,9 +268,12 @@ class Explorer(Loop):
         action = index(action, count, "the action", InvalidProblemError)
         held = self.guide.chosen(self.belief, self.here, self.held, action)
         if held is None:
-            spent = (replace(account, spent=1.0) for account in self.held.promises)
+            spent = (replace(promise, spent=1.0) for promise in self.held.promises)
             held = replace(self.held, promises=tuple(spent), proposal=None)
-        return self._act(action, held)
+        observation = self._act(action, held)
+        if self.refuted and self.end is not None:
+            self.end = End.REFUTED
+        return observation
 
     def _act(self, action: int, held: Held) -> Any:
         """Take an action, after which the run's state is `held`; learn from the observation."""
