@@ -273,3 +273,47 @@ def test_a_way_home_that_takes_very_long_keeps_its_digits(leaving: float) -> Non
     found = returns_of(belief, belief.mean().sparse(), ledger, None, 1, None)
     assert found.value[1] == pytest.approx(0.5, abs=2e-14)
     assert found.value[1] <= 0.5
+
+
+def corridor(risks: tuple[float, ...], goals: dict[int, float]) -> Explorer:
+    """Return an explorer of a known corridor from 0; each step is fatal with its risk.
+
+    Action 1 surely leads back, and action 2 stays. A first action in a goal has its bonus.
+    """
+    states = len(risks) + 1
+    rows = np.zeros((states, 3, states))
+    for s in range(states):
+        rows[s, 1, max(s - 1, 0)] = rows[s, 2, s] = 1.0
+        rows[s, 0, min(s + 1, states - 1)] = 1.0 - (risks[s] if s < states - 1 else 0.0)
+    world = SparseMDP.from_dense(rows)
+
+    def bonus(belief: Any) -> np.ndarray:
+        left = [goals.get(s, 0.0) * (not belief.counts[s].any()) for s in range(states)]
+        return np.repeat(np.array(left)[:, None], 3, axis=1)
+
+    planner = Planner(bonus, [ReturnHome(0.95)])
+    return Explorer(planner, FiniteBelief([world]), ModelWorld(world), floor=0.001)
+
+
+@pytest.mark.parametrize("risks", [(0.03, 0.03), (0.02,) * 10, (0.0, 0.0, 0.049, 0.049)])
+def test_no_risk_is_taken_for_a_bonus_that_the_budget_can_not_pay(risks: tuple[float, ...]) -> None:
+    explorer = corridor(risks, {len(risks): 1.0})
+    assert [step.state for step in explorer.explore(60)] == []
+    assert explorer.held is not None
+    assert explorer.held.accounts[0].spent == pytest.approx(0.0, abs=1e-12)
+    assert explorer.end is End.BUDGET
+    lower = 1.0 - sum(risks)
+    assert any(f"δ = {x:g} would" in explorer.why() for x in (lower, round(lower - 1e-4, 4)))
+
+
+def test_a_bonus_that_the_budget_just_pays_is_collected() -> None:
+    explorer = corridor((0.025, 0.025), {2: 1.0})
+    assert [step.state for step in explorer.explore(2)] == [1, 2]
+
+
+def test_a_bonus_out_of_budget_does_not_hide_a_small_one() -> None:
+    explorer = corridor((0.02, 0.03, 0.03), {1: 1.0, 3: 100.0})
+    assert [step.state for step in explorer.explore(60)][:1] == [1]
+    assert explorer.end is End.BUDGET
+    assert explorer.held is not None
+    assert explorer.held.accounts[0].spent == pytest.approx(0.02, abs=1e-9)

@@ -14,8 +14,9 @@ only waiting.
 The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
 risk instead: the expected decrease of the bound on coming home (`general_returns`). An action with
 a risk has to go somewhere or to collect a bonus: it is left out if all tries that the budget allows
-probably stay (`LEAST_GOING`). If no proposal is left, the explorer follows the policy that earns
-most without additional risk.
+probably stay (`LEAST_GOING`). Where charges do not change by what is learned, a bonus is left out
+if the budget is probably spent before it is collected (`budgets_needed`). If no proposal is left,
+the explorer follows the policy that earns most without additional risk.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.linalg import spsolve
+from scipy.sparse.linalg import splu, spsolve
 
-from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import checked_bonus
 from homeward.models import Model, SparseMDP
@@ -44,12 +45,19 @@ if TYPE_CHECKING:
     from homeward.planning.guide import Task
 
 STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
-LEAST_GOING = 0.4  # least probability that a charged action leaves before the budget is spent
+LEAST_GOING = 0.4  # least probability that a charged action leaves before the budget is spent,
+# and, of what a proposal could collect with any budget, the least part that it collects before
+BUDGET_LEVELS = 100  # levels of the remaining budget in `budgets_needed`
+MAX_BUDGETS = 10  # most budgets that `budgets_needed` tries
 MIN_RATE_SHARE = 1e-6  # least rate that is reported, as a fraction of the floor
 MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
 MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
 EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
 STOP_PROBABILITY = 1e-10  # probability that a path ends at a step, so that all values are finite
+
+
+NO_POLICY: IntArray = frozen(np.empty(0, np.int32))
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
 
 
 class Ratio(NamedTuple):
@@ -59,6 +67,9 @@ class Ratio(NamedTuple):
     gain: float  # expected bonus and reward, less toll and the reward that waiting would earn
     steps: float  # expected number of steps until the bonus is collected
     cost: float  # expected cost of these steps
+    policy: IntArray = NO_POLICY  # [S] action in each state
+    collects: BoolArray = NOWHERE  # [S] mask of the states in which it collects a bonus
+    quits: BoolArray = NOWHERE  # [S] mask of the states in which it ends without one
 
     @property
     def rate(self) -> float:
@@ -99,7 +110,9 @@ class GeneralSearch:
         # `FiniteBelief` they hardly change, and without news for long they do not.
         everywhere = isinstance(belief, FiniteBelief) or held.idle > model.states
         goes = (bonus > 0.0) | _goes(model, share, slice(None) if everywhere else state)
-        ratio, limit = self._worth_learning(model, bonus, share, inside, goes, state)
+        is_known = isinstance(belief, FiniteBelief) and len(belief.worlds) == 1
+        fixed = is_known or held.idle > model.states  # else learning may lower later charges
+        ratio, limit = self._worth_learning(model, bonus, share, inside, goes, state, fixed)
         if ratio.action >= 0 and learn:
             action, earned, method = ratio.action, None, "rate"
             proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
@@ -150,8 +163,12 @@ class GeneralSearch:
         inside: BoolArray,
         goes: BoolArray,
         state: int,
+        fixed: bool,
     ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of gain to steps, else of gain to risk; and the `Limit`."""
+        """Return the best ratio of gain to steps, else of gain to risk; and the `Limit`.
+
+        If the charges are `fixed`, a ratio of gain to risk is one that the budget probably allows.
+        """
         floor, affordable = self.task.floor, inside & goes & (share <= 1.0)
         remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
@@ -163,13 +180,22 @@ class GeneralSearch:
             limit = limit._replace(rate=ratio.rate)
         priced = np.maximum(share, 0.0) + STEP_RISK
         # Only gain above the floor counts: the floor is subtracted first and added back later.
-        ratio = best_ratio(model, bonus, priced, affordable, state, floor, free)
-        if ratio.action < 0:  # no policy surely collects a bonus: accept one that may fail
-            ratio = best_ratio(model, bonus, priced, affordable, state, floor, free, may_fail=True)
-        if ratio.action >= 0:
-            return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
+        within = bonus
+        while True:
+            ratio = best_ratio(model, within, priced, affordable, state, floor, free)
+            if ratio.action < 0:  # no policy surely collects a bonus: accept one that may fail
+                ratio = best_ratio(
+                    model, within, priced, affordable, state, floor, free, may_fail=True
+                )
+            if ratio.action < 0:
+                break
+            if not fixed or budgets_needed(model, ratio, share, state) <= 1.0:
+                return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
+            within = np.where(_reached(model, ratio, state)[:, None], 0.0, within)
         unpaid = replace(model, reward=np.where(np.isfinite(model.reward), 0.0, -np.inf))
         beyond = best_ratio(unpaid, bonus, priced, inside, state, floor)
+        if fixed and beyond.action >= 0:
+            beyond = beyond._replace(cost=budgets_needed(model, beyond, share, state))
         if beyond.action >= 0:
             gain = beyond.gain + floor * beyond.steps
             sampled = self.task.planner.sampled
@@ -191,6 +217,45 @@ def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
     goes: BoolArray = np.ones(share.shape, bool)
     goes[where] = ((stays**tries <= 1.0 - LEAST_GOING) | (share <= 0.0))[where]
     return goes
+
+
+def _reached(model: SparseMDP, ratio: Ratio, state: int) -> BoolArray:
+    """Return the mask [S] of the states in which a proposal may collect a bonus from `state`."""
+    on = ~(ratio.collects | ratio.quits)
+    rows = model.transitions[np.arange(model.states) * model.actions + ratio.policy]
+    links = (diags_array(on.astype(np.float64)) @ rows).tocsr()
+    reached = np.zeros(model.states, np.bool_)
+    reached[breadth_first_order(links, state, return_predecessors=False)] = True
+    return reached & ratio.collects
+
+
+def budgets_needed(model: SparseMDP, ratio: Ratio, share: FloatArray, state: int) -> float:
+    """Return how many times the remaining budget a proposal needs to probably collect its bonus.
+
+    It collects with `LEAST_GOING` of the probability with which it does with any budget. Each
+    action spends its `share` [S, A] of the budget, rounded down to one of `BUDGET_LEVELS` levels.
+    The result is at most `MAX_BUDGETS`.
+    """
+    states, collects = np.arange(model.states), ratio.collects
+    cost = np.floor(np.maximum(share[states, ratio.policy], 0.0) * BUDGET_LEVELS + 1e-3)
+    cost = np.minimum(cost, MAX_BUDGETS * BUDGET_LEVELS + 1.0).astype(np.int64)
+    moves = diags_array(np.where(collects | ratio.quits, 0.0, 1.0 - STOP_PROBABILITY))
+    rows = (moves @ model.transitions[states * model.actions + ratio.policy]).tocsr()
+    eye, free = eye_array(model.states), cost == 0
+    enough = LEAST_GOING * spsolve((eye - rows).tocsc(), collects.astype(np.float64))[state]
+    solver = splu((eye - diags_array(free.astype(np.float64)) @ rows).tocsc())
+    chance = np.zeros((MAX_BUDGETS * BUDGET_LEVELS + 1, model.states))
+    paid = np.flatnonzero(~free)
+    for level in range(len(chance)):
+        right = (collects & (cost <= level)).astype(np.float64)
+        ahead = paid[(cost[paid] <= level) & ~collects[paid]]
+        for spent in np.unique(cost[ahead]):
+            at = ahead[cost[ahead] == spent]
+            right[at] = rows[at] @ chance[level - spent]
+        chance[level] = solver.solve(right)
+        if chance[level, state] >= enough * (1.0 - 1e-9):
+            return level / BUDGET_LEVELS
+    return float(MAX_BUDGETS)
 
 
 def best_earning(
@@ -329,4 +394,7 @@ def _priced(
     # A policy that never collects has no total: a small stop probability makes it large instead.
     system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
     totals = np.atleast_2d(spsolve(system, right))[state]
-    return Ratio(int(policy[state]), *np.where(np.isfinite(totals), totals, np.inf).tolist())
+    found = np.where(np.isfinite(totals), totals, np.inf).tolist()
+    ended = stops & (quits | nowhere)
+    ratio = Ratio(int(policy[state]), *found)
+    return ratio._replace(policy=policy, collects=stops & ~ended, quits=ended)
