@@ -176,21 +176,27 @@ def test_nonsense_in_a_log_is_refuted_or_refused(
             assert result.exit_code == 1, value
 
 
-@pytest.mark.parametrize("field", ["kept", "spent", "ways", "path", "worth", "idle"])
+PARTS = ("kept", "spent", "ways", "path", "worth", "idle")
+BUDGET = ("holding", *(f"holding.{name}" for name in PARTS))
+
+
+@pytest.mark.parametrize("field", BUDGET)
 def test_nonsense_in_the_risk_budget_is_refuted_or_refused(tmp_path: Path, field: str) -> None:
     run = Run.create(tmp_path / "grid", "grid", {"size": 4, "seed": 3, "limit": 3})
     run.resume()
     path = run.directory / "steps.jsonl"
     kept = path.read_bytes()
     for line, value in product((0, -1), (*NONSENSE, [[]], [[[0], [10**400]]])):
-        if value is True and field == "kept":
+        if value is True and field == "holding.kept":
             continue  # equals 1
         path.write_bytes(kept)
-        tampered(run, line, f"holding.{field}", value)
+        tampered(run, line, field, value)
         result = invoke(run.directory)
         if not isinstance(result.exception, HomewardError):
             assert isinstance(result.exception, SystemExit), (value, result.exception)
             assert result.exit_code == 1, value
+        shown = CliRunner().invoke(app, ["runs", "show", str(run.directory)]).exception
+        assert isinstance(shown, HomewardError | SystemExit | None), (value, shown)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import typer
 from homeward.cli import running
 from homeward.cli.options import Json, RunsFolder, find_modules_here, output_option
 from homeward.cli.show import check_writable, say, say_json, show
-from homeward.errors import InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.words import ENDS, counted, floored, levels_said, why_ended
 
 if TYPE_CHECKING:
@@ -297,7 +297,10 @@ def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, 
         return row | {"value": step["value"], "upper": step["upper"]}
     if "worth" not in step["holding"]:
         return row | {"pursues": "no destination"}
-    gain, steps, _ = map(float, step["holding"]["worth"])
+    try:
+        gain, steps, _ = map(float, step["holding"]["worth"])
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InvalidFileError(f"step {step['step']} has no valid proposal: {cause}") from cause
     many = f"{steps:.3g} step{'s' * (steps != 1.0)}"
     return row | {"pursues": f"a gain of {gain:.3g} in {many}"}
 

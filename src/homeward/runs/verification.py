@@ -144,7 +144,7 @@ def _judge_run(
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
     # From the step that refutes the belief on, nothing is claimed, so nothing is audited.
-    claiming = [each for each in records if not each.holding.get("refuted")]
+    claiming = [each for each in records if not (each.holding or {}).get("refuted")]
     end = None
     if len(claiming) < len(records):
         end = End.REFUTED
