@@ -300,7 +300,7 @@ def test_no_risk_is_taken_for_a_bonus_that_the_budget_can_not_pay(risks: tuple[f
     explorer = corridor(risks, {len(risks): 1.0})
     assert [step.state for step in explorer.explore(60)] == []
     assert explorer.held is not None
-    assert explorer.held.accounts[0].spent == pytest.approx(0.0, abs=1e-12)
+    assert explorer.held.promises[0].spent == pytest.approx(0.0, abs=1e-12)
     assert explorer.end is End.BUDGET
     lower = 1.0 - sum(risks)
     assert any(f"δ = {x:g} would" in explorer.why() for x in (lower, round(lower - 1e-4, 4)))
@@ -316,4 +316,4 @@ def test_a_bonus_out_of_budget_does_not_hide_a_small_one() -> None:
     assert [step.state for step in explorer.explore(60)][:1] == [1]
     assert explorer.end is End.BUDGET
     assert explorer.held is not None
-    assert explorer.held.accounts[0].spent == pytest.approx(0.02, abs=1e-9)
+    assert explorer.held.promises[0].spent == pytest.approx(0.02, abs=1e-9)
