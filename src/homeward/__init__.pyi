@@ -64,13 +64,13 @@ from .models import SparseMDP as SparseMDP
 from .planning.explorer import End as End
 from .planning.explorer import Explorer as Explorer
 from .planning.explorer import Step as Step
-from .planning.promise import Held as Held
-from .planning.promise import Proposal as Proposal
 from .planning.paper import PaperExplorer as PaperExplorer
 from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
 from .planning.planner import Planner as Planner
+from .planning.promise import Held as Held
+from .planning.promise import Proposal as Proposal
 from .planning.sampled import Sampled as Sampled
 from .runs import Run as Run
 from .solvers import Status as Status
