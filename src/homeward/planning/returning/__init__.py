@@ -1,19 +1,24 @@
 """Ways home, one file for each kind of knowledge: what a run relies on, and what an action spends.
 
-A run keeps one `Promise` for each return criterion. `Returning` has the four verbs that it needs:
-`open` a promise at the start, ask for the `options` in a state, `take` an action, and go on with
-what was `observed`. `moves` has shortest ways on move-or-stay graphs. Read `planning.promise`
-first: the state of a run.
+A run keeps one `Promise` for each return criterion. `Returning` has the verbs that it needs: `open`
+a promise at the start, ask for the `options` in a state, `take` an action, go on with what was
+`observed`, and go on where the explorer was `moved` to. `Search` finds what to do next within the
+options. Both come in pairs: `moves` with `planning.proposals` on move-or-stay graphs, the others
+with `planning.ratios` on general models. Read `planning.promise` first: the state of a run; then
+`planning.explorer`: the loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.observations import Transition
-from homeward.planning.promise import BUDGET_TOLERANCE, Promise
+from homeward.planning.promise import BUDGET_TOLERANCE, Promise, Proposal
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
@@ -27,6 +32,7 @@ class Goal:
     homes: IntArray  # [n] home states, ascending; any of them will do
     delta: float  # safety level δ
     within: int | None = None  # steps that a way home may take; None for any number
+    limits: Any = None  # limits of the whole run, see `moves.Limits`; None without any
 
     @property
     def budget(self) -> float:
@@ -52,6 +58,9 @@ class Options(Protocol):
     def shares(self) -> FloatArray:
         """Return the share [A] of `left` that each action in the state would spend."""
 
+    def works(self) -> float:
+        """Return a lower bound on the probability that what is relied on leads home."""
+
     def value(self) -> FloatArray:
         """Return lower bounds [S] on the probability of coming home by `policy`."""
 
@@ -69,6 +78,10 @@ class Returning(Protocol):
     def goal(self) -> Goal:
         """The homes and the level."""
 
+    @property
+    def evaluator(self) -> str:
+        """How the promise and its charges are evaluated: a code of `words.EVALUATORS`."""
+
     def open(self, belief: Belief, start: int) -> Promise:
         """Return the promise of a run before its first step; it pays for the way home."""
 
@@ -84,7 +97,8 @@ class Returning(Protocol):
     def take(self, options: Any, state: int, action: int, chance: float = 1.0) -> Promise:
         """Return the promise after an action that is taken with probability `chance`.
 
-        It is charged for what it relies on then. All is spent, and more, if the limits forbid it.
+        It is charged for what it relies on then. An infinite probability is spent if the limits
+        forbid the action.
         """
 
     def observed(
@@ -92,7 +106,8 @@ class Returning(Protocol):
     ) -> Promise:
         """Return the promise after the belief was updated by an observation.
 
-        `moved` is the move before the observation; None without a move.
+        `moved` is the move before the observation; None without a move. Raise
+        `ImpossibleObservationError` if what happened contradicts what was held certain.
         """
 
     def moved(self, belief: Belief, options: Any, there: int, used: tuple[float, ...]) -> Promise:
@@ -100,3 +115,44 @@ class Returning(Protocol):
 
         It pays for a way home from there. `used` is what the move used of each limited amount.
         """
+
+
+class Found(NamedTuple):
+    """What a search found: an action and what it is for, or why nothing is worth its risk."""
+
+    action: int | None  # None: the run ends
+    proposal: Proposal | None  # what the action is for; None if the run ends
+    left: float  # remaining gain of all states
+    rate: float = 0.0  # largest gain per step without risk, if that is below the floor
+    gain: float = 0.0  # gain of the least risky proposal beyond the budget; 0 without one
+    share: float = np.inf  # its risk over the remaining budget; infinite without one
+    chance: float = 1.0  # probability with which the action is taken
+    earns: bool = False  # whether the action only earns rewards
+
+
+class Search(Protocol):
+    """Finds what to do next within the options of all promises."""
+
+    def find(
+        self,
+        belief: Belief,
+        options: Sequence[Any],
+        state: int,
+        pursued: Proposal | None,
+        *,
+        news: float,
+        idle: int,
+        learn: bool,
+    ) -> Found:
+        """Return an action and its proposal, or why there is none.
+
+        `pursued` is the proposal of the last step; it is dropped if the remaining gain has fallen
+        to `news` or below. `idle` are the decisions since then. Without `learn`, only what needs no
+        information is done: earning, or going home within the limits.
+        """
+
+    def retreat(self, belief: Belief, options: Sequence[Any], state: int, refused: Found) -> Found:
+        """Return what to do instead of a `refused` action, which a budget can't pay."""
+
+    def rates(self, belief: Belief, options: Sequence[Any], state: int, found: Found) -> FloatArray:
+        """Return the best gain per step [A] of a proposal that begins with each action."""
