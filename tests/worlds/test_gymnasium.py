@@ -189,9 +189,10 @@ def test_an_effect_that_few_tries_did_not_show_is_not_impossible() -> None:
 def test_an_action_that_was_never_tried_counts_as_lost() -> None:
     found = worlds_table._count(Trap(), None, 0, 100)
     del found.counts[0, 1]
-    rows = found.rows(found.keys, 2)
-    assert rows[2 * found.keys.index(0) + 1] == {-1: 1}
-    assert rows[2 * found.keys.index(6) + 1] == {found.keys.index(6): 1}
+    keys = tuple(found.keys)
+    rows = found.rows(keys, 2)
+    assert rows[2 * keys.index(0) + 1] == {-1: 1}
+    assert rows[2 * keys.index(6) + 1] == {keys.index(6): 1}
 
 
 def test_a_discrete_world_needs_no_conversion() -> None:

@@ -217,7 +217,7 @@ def from_gymnasium(
     else:
         _check_space(env, state)
         worlds = [_probe(env, state, seed, tries, max_states) for seed in chosen]
-        is_counted = any(world.random or world.by_chance for world in worlds)
+        is_counted = any(world.is_random or world.by_chance for world in worlds)
         source = Source.COUNTED if is_counted else Source.PROBED
     if source is Source.COUNTED and len(worlds) > 1:
         raise error(
@@ -253,38 +253,70 @@ def from_gymnasium(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class _Found:
     """The transitions that were found in the world of one seed."""
 
-    keys: tuple[Key, ...]
-    # How often, or from a table how likely, (key, action) led to each key; None ends the process.
-    counts: dict[tuple[Key, int], Counter[Key]]
-    reward: dict[tuple[Key, int], float]  # mean reward of (key, action)
-    final: frozenset[Key]
-    views: dict[Key, Any]  # observation in each state, as a hashable value
-    random: frozenset[tuple[Key, int]] = frozenset()  # (key, action) whose effect is random
-    by_chance: bool = False  # whether random actions were counted: some may never have been tried
+    def __init__(self, name: str, max_states: int, *, by_chance: bool = False) -> None:
+        self.name, self.max_states = name, max_states
+        self.by_chance = by_chance  # random actions were counted: some may never have been tried
+        self.keys: dict[Key, None] = {}
+        self.views: dict[Key, Any] = {}  # observations in the states in which an episode goes on
+        # How often, or from a table how likely, (key, action) led to each (key, ended).
+        self.counts: dict[tuple[Key, int], Counter[tuple[Key, bool]]] = {}
+        self.paid: dict[tuple[Key, int], float] = {}  # sum of the rewards of (key, action)
+        self.drew: set[tuple[Key, int]] = set()  # (key, action) that drew a random number
+
+    def enter(self, key: Key, view: Any) -> None:
+        """Add a state in which an episode goes on, with the observation in it."""
+        self.keys[key] = None
+        self.views.setdefault(key, view)
+
+    def add(
+        self, at: tuple[Key, int], after: Key, reward: float, times: float = 1, *, done: bool
+    ) -> None:
+        """Count a transition from (key, action) `at`."""
+        self.keys[after] = None
+        self.counts.setdefault(at, Counter())[after, done] += times  # type: ignore[assignment]
+        self.paid[at] = self.paid.get(at, 0.0) + times * reward
+        if len(self.keys) > self.max_states:
+            raise InvalidProblemError(
+                f"{self.name} has more than {self.max_states:,} states: give a coarser state=, or "
+                "a higher max_states"
+            )
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the effect of some action is random."""
+        return bool(self.drew) or any(len(counted) > 1 for counted in self.counts.values())
+
+    @cached_property
+    def final(self) -> frozenset[Key]:
+        """Keys of the states that are entered only by transitions that end the episode."""
+        return frozenset(self.keys) - set(self.views)
 
     def rows(self, keys: tuple[Key, ...], actions: int) -> tuple[Counter[int], ...]:
-        """Return how often each row s·A + a led to each state number.
+        """Return how often each row s·A + a led to each state number, or to the `END`.
 
-        Actions in final states stay, and so do actions in states that this world does not have. An
-        action that was never tried ends the process.
+        A transition that ends the episode in a state that is not final ends the process. So does
+        an action that was never tried. Actions in final states stay, and so do actions in states
+        that this world does not have.
         """
-        numbers = {key: s for s, key in enumerate(keys)} | {None: END}
-        rows = []
+        numbers, rows = {key: s for s, key in enumerate(keys)}, []
         for key in keys:
             for a in range(actions):
-                untried: Key = None if key in self.views else key
-                counted = self.counts.get((key, a), {untried: 1})
-                rows.append(Counter({numbers[k]: n for k, n in counted.items()}))
+                counted = Counter[int]()
+                for (after, done), times in self.counts.get((key, a), {}).items():
+                    ends = done and after not in self.final
+                    counted[END if ends else numbers[after]] += times
+                untried = END if key in self.views else numbers[key]
+                rows.append(counted or Counter({untried: 1}))
         return tuple(rows)
 
     def certain_rows(self, keys: tuple[Key, ...], actions: int) -> frozenset[int]:
         """Return the rows s·A + a whose effect is not random."""
-        pairs = enumerate((key, a) for key in keys for a in range(actions))
-        return frozenset(row for row, at in pairs if at not in self.random)
+        pairs = ((key, a) for key in keys for a in range(actions))
+        rows = enumerate(zip(pairs, self.rows(keys, actions), strict=True))
+        return frozenset(r for r, (at, row) in rows if at not in self.drew and len(row) == 1)
 
     def model(
         self,
@@ -304,9 +336,10 @@ class _Found:
         ]
         row, target, chance = (np.array(part) for part in zip(*entries, strict=True))
         matrix = csr_array((chance, (row, target)), (len(keys) * actions, len(keys)))
-        paid = np.zeros((len(keys), actions))
+        paid, numbers = np.zeros((len(keys), actions)), {key: s for s, key in enumerate(keys)}
         if rewards:
-            paid[:] = [[self.reward.get((k, a), 0.0) for a in range(actions)] for k in keys]
+            for (key, a), total in self.paid.items():
+                paid[numbers[key], a] = total / sum(self.counts[key, a].values())
         return SparseMDP(matrix, paid, *names)
 
 
@@ -323,16 +356,17 @@ def _from_table(env: Any, table: Any) -> _Found:
             f"the table P of {name_of(env)} can't be read: {cause!r}; expected "
             "P[state][action] = [(probability, next state, reward, terminated), ...]"
         ) from cause
-    reward = {at: sum(p * r for p, _, r, _ in row) for at, row in rows.items()}
     going = _going(env, rows, len(states))
     entered = {(t, done) for (s, _), row in rows.items() if s in going for _, t, _, done in row}
-    final = frozenset(t for t, done in entered if done and (t, False) not in entered)
-    counts: dict[tuple[Key, int], Counter[Key]] = {}
+    found = _Found(name_of(env), len(states))
+    for s in states:
+        found.keys[s] = None
+        if (s, True) not in entered or (s, False) in entered:
+            found.enter(s, None)
     for (s, a), row in rows.items():
-        counts[s, a] = Counter({s: 1}) if s in final else Counter()
-        for p, t, _, done in row if s not in final else ():
-            counts[s, a][None if done and t not in final else t] += p  # type: ignore[assignment]
-    return _Found(tuple(states), counts, reward, final, {})
+        for p, t, reward, done in row if s in found.views else ():
+            found.add((s, a), t, reward, p, done=done)
+    return found
 
 
 def _going(env: Any, rows: Mapping[tuple[Key, int], Any], states: int) -> set[int]:
@@ -368,55 +402,6 @@ def _check_space(env: Any, state: Callable[[Any], Key] | None) -> None:
         )
 
 
-class _Tally:
-    """Counts of the transitions between keys, while they are tried."""
-
-    def __init__(self, name: str, max_states: int) -> None:
-        self.name, self.max_states = name, max_states
-        self.keys: dict[Key, None] = {}
-        self.views: dict[Key, Any] = {}  # observations in states in which an episode goes on
-        self.counts: dict[tuple[Key, int], Counter[Key]] = {}
-        self.paid: dict[tuple[Key, int], float] = {}
-        self.ends: dict[tuple[Key, int], Counter[Key]] = {}
-        self.random: set[tuple[Key, int]] = set()
-
-    def add(
-        self, at: tuple[Key, int], after: Key, reward: float, *, done: bool, drew: bool
-    ) -> None:
-        """Count a transition from (key, action) `at`; `drew`: whether it drew a random number."""
-        self.keys[after] = None
-        if drew:
-            self.random.add(at)
-        self.counts.setdefault(at, Counter())[after] += 1
-        self.paid[at] = self.paid.get(at, 0.0) + reward
-        if done:
-            self.ends.setdefault(at, Counter())[after] += 1
-        if len(self.keys) > self.max_states:
-            raise InvalidProblemError(
-                f"{self.name} has more than {self.max_states:,} states: give a coarser state=, or "
-                "a higher max_states"
-            )
-
-    def found(self, *, by_chance: bool) -> _Found:
-        """Return the world with these counts.
-
-        A state that is entered only by transitions that end the episode is final. All other
-        transitions that end the episode lead to the key None.
-        """
-        final = frozenset(key for ends in self.ends.values() for key in ends) - set(self.views)
-        for at, ends in self.ends.items():
-            for after, count in ends.items():
-                if after not in final:
-                    self.counts[at][after] -= count
-                    self.counts[at][None] += count
-        counts = {at: +counted for at, counted in self.counts.items()}
-        reward = {at: paid / sum(self.counts[at].values()) for at, paid in self.paid.items()}
-        random = self.random.union(at for at, counted in counts.items() if len(counted) > 1)
-        return _Found(
-            tuple(self.keys), counts, reward, final, self.views, frozenset(random), by_chance
-        )
-
-
 def _probe(
     env: Any, state: Callable[[Any], Key] | None, seed: int, tries: int, max_states: int
 ) -> _Found:
@@ -424,8 +409,8 @@ def _probe(
     take(env)
     observation, _ = env.reset(seed=seed)
     start, first = key_of(env, observation, state), first_action(env)
-    tally = _Tally(name_of(env), max_states)
-    tally.keys[start], tally.views[start] = None, digest(observation)
+    found = _Found(name_of(env), max_states)
+    found.enter(start, digest(observation))
     waiting = [(start, _copied(env))]
     while waiting:
         key, here = waiting.pop()
@@ -434,18 +419,19 @@ def _probe(
                 there = _copied(here)
                 if there is None:
                     return _count(env, state, seed, max_states)
-                rng = np.random.default_rng([seed, turn, len(tally.keys)])
+                rng = np.random.default_rng([seed, turn, len(found.keys)])
                 there.unwrapped.np_random, before = rng, rng.bit_generator.state
                 observation, reward, done, _, _ = there.step(first + action)
                 after = key_of(there, observation, state)
-                drew = rng.bit_generator.state != before
-                tally.add((key, action), after, float(reward), done=bool(done), drew=drew)
-                if not done and after not in tally.views:
-                    tally.views[after] = digest(observation)
+                found.add((key, action), after, float(reward), done=bool(done))
+                if not done and after not in found.views:
+                    found.enter(after, digest(observation))
                     waiting.append((after, there))
-                if turn and len(tally.counts[key, action]) == 1 and not drew:
+                if rng.bit_generator.state != before:
+                    found.drew.add((key, action))
+                elif turn and len(found.counts[key, action]) == 1:
                     break
-    return tally.found(by_chance=False)
+    return found
 
 
 def _copied(env: Any) -> Any:
@@ -459,22 +445,22 @@ def _copied(env: Any) -> Any:
 def _count(env: Any, state: Callable[[Any], Key] | None, seed: int, max_states: int) -> _Found:
     """Return the world of an environment that can't be copied: random actions are counted."""
     rng, first = np.random.default_rng(seed), first_action(env)
-    tally = _Tally(name_of(env), max_states)
+    found = _Found(name_of(env), max_states, by_chance=True)
     here: Key = None
     for step in range(COUNTED_STEPS):
         if here is None:
             observation, _ = env.reset(seed=seed)  # the same world, with other random numbers
             env.unwrapped.np_random = np.random.default_rng([seed, step])
             here = key_of(env, observation, state)
-            tally.views.setdefault(here, digest(observation))
-            tally.keys[here] = None
+            found.enter(here, digest(observation))
         action = int(rng.integers(env.action_space.n))
         before = env.unwrapped.np_random.bit_generator.state
         observation, reward, done, _, _ = env.step(first + action)
-        drew = env.unwrapped.np_random.bit_generator.state != before
         after = key_of(env, observation, state)
-        tally.add((here, action), after, float(reward), done=bool(done), drew=drew)
+        found.add((here, action), after, float(reward), done=bool(done))
+        if env.unwrapped.np_random.bit_generator.state != before:
+            found.drew.add((here, action))
         if not done:
-            tally.views.setdefault(after, digest(observation))
+            found.enter(after, digest(observation))
         here = None if done else after
-    return tally.found(by_chance=True)
+    return found
