@@ -5,9 +5,10 @@ holes, walls, and with or without an action that stays, whose model is counted; 
 CliffWalking, whose moves slip by their tables.
 
 A step that spends some of the remaining budget could be repeated until nothing is left. A run
-breaks the rule if as many tries as are left would leave the state with a probability below
-`LEAST_LEAVING`: risk is for going somewhere. A run also breaks it if it spends more than its
-budget.
+breaks the rule if it begins such a step although as many tries as are left would leave the state
+with a probability below `LEAST_LEAVING`: risk is for going somewhere. For a try that follows a
+failed one, the tries are counted in the whole budget, so that a run does not give up midway. A run
+also breaks the rule if it spends more than its budget.
 """
 
 from __future__ import annotations
@@ -127,19 +128,22 @@ def stroll(explorer: hw.Explorer, delta: float, limit: int) -> Stroll:
     """Explore, with one return criterion at level `delta`, and check each step."""
     budget = 1.0 - delta
     spent, model, faults = explorer.held.promises[0].spent, explorer.belief.mean(), []
+    failed = -1, -1  # state and action of the last step, if it stayed
     with suppress(hw.ImpossibleObservationError):  # what the tries of the model did not show
         for step in explorer.explore(limit):
             left, now = budget - spent, explorer.held.promises[0].spent
             charge, plan = now - spent, step.plan
             if charge > CHARGED * left:
                 stays = float(model.row(plan.state, plan.action)[plan.state])
-                leaves = 1.0 - stays ** int(left / charge + 1e-6)
+                counted = budget if (plan.state, plan.action) == failed else left
+                leaves = 1.0 - stays ** int(counted / charge + 1e-6)
                 if leaves < LEAST_LEAVING:
                     what = (
-                        f"{charge:.3g} of {left:.3g} left is spent in {plan.state_name(plan.state)}"
+                        f"{charge:.3g} of {counted:.3g} is spent in {plan.state_name(plan.state)}"
                     )
                     faults.append(f"step {step.number}: {what}, which it leaves with {leaves:.2f}")
             spent, model = now, explorer.belief.mean()
+            failed = (plan.state, plan.action) if step.state == plan.state else (-1, -1)
     if spent > budget + 1e-9:
         faults.append(f"{spent:g} is spent, more than {budget:g}")
     belief: Any = explorer.belief

@@ -247,6 +247,32 @@ def test_no_run_goes_to_and_fro_between_places_to_wait_in() -> None:
     assert explorer.end is End.BUDGET
 
 
+class Shut:
+    """A world in which every action stays in 0."""
+
+    state, ended = 0, False
+
+    def look(self) -> Visit:
+        return Visit(0)
+
+    def act(self, action: int) -> Transition:
+        return Transition(0, action, 0)
+
+
+@pytest.mark.parametrize(("delta", "tries"), [(0.85, 5), (0.9, 3)])
+def test_a_door_that_slips_open_is_tried_until_the_budget_is_spent(
+    delta: float, tries: int
+) -> None:
+    alpha = np.zeros((3, 2, 3))  # 0 home, 1 behind the door, 2 a pit; action 1 stays
+    alpha[0, 0] = [8000, 1700, 300]
+    alpha[0, 1, 0] = alpha[2, :, 2] = 1.0
+    alpha[1, :, 0] = 1.0
+    planner = Planner(RMax(), [ReturnHome(delta)])
+    explorer = Explorer(planner, DirichletBelief.independent(alpha), Shut(), floor=0.01)
+    assert len(list(explorer.explore(60))) == tries
+    assert explorer.end is End.BUDGET
+
+
 @pytest.mark.parametrize("doubt", [0.047, 0.0476, 0.048, 0.049])
 def test_an_action_that_takes_nearly_all_of_the_budget_is_taken(doubt: float) -> None:
     def world(bridge: str) -> SparseMDP:

@@ -14,9 +14,11 @@ only waiting.
 The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
 risk instead: the expected decrease of the bound on coming home (`general_returns`). An action with
 a risk has to go somewhere or to collect a bonus: it is left out if all tries that the budget allows
-probably stay (`LEAST_GOING`). Where charges do not change by what is learned, a bonus is left out
-if the budget is probably spent before it is collected (`budgets_needed`). If no proposal is left,
-the explorer follows the policy that earns most without additional risk.
+probably stay (`LEAST_GOING`). To begin, they are counted in the remaining budget. An action that
+just stayed is tried again if they probably leave in the whole budget 1 − δ, so that bad luck is no
+reason to give up midway. Where charges do not change by what is learned, a bonus is left out if the
+budget is probably spent before it is collected (`budgets_needed`). If no proposal is left, the
+explorer follows the policy that earns most without additional risk.
 """
 
 from __future__ import annotations
@@ -100,22 +102,28 @@ class GeneralSearch:
             for k, account in enumerate(held.promises)
         ]
         share = np.zeros((model.states, model.actions))
+        whole = np.zeros_like(share)  # share of the budget before the first step
         for ledger, returns in zip(ledgers, homes, strict=True):
             if not returns.lost:
                 left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
+                np.maximum(whole, returns.charge / ledger.budget, out=whole)
         bonus = checked_bonus(planner.bonus, belief, model.reward)
         inside = np.ones(share.shape, bool) if self.task.allowed is None else self.task.allowed
         # In other states the charges are bounds, which learning on the way there may lower. On a
         # `FiniteBelief` they hardly change, and without news for long they do not.
         everywhere = isinstance(belief, FiniteBelief) or held.idle > model.states
         goes = (bonus > 0.0) | _goes(model, share, slice(None) if everywhere else state)
+        begun = held.proposal
+        if begun is not None and begun.path == (state,) and begun.action >= 0:  # it stayed
+            goes[state, begun.action] |= _goes(model, whole, state)[state, begun.action]
         is_known = isinstance(belief, FiniteBelief) and len(belief.worlds) == 1
         fixed = is_known or held.idle > model.states  # else learning may lower later charges
         ratio, limit = self._worth_learning(model, bonus, share, inside, goes, state, fixed)
         if ratio.action >= 0 and learn:
             action, earned, method = ratio.action, None, "rate"
-            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+            risk = float(share[state, action])
+            proposal = Proposal((state,), ratio.gain, ratio.steps, risk, action=action)
         else:
             earning = best_earning(model, inside & (share <= 0.0), planner.discount, state)
             if earning is None:
@@ -208,8 +216,8 @@ class GeneralSearch:
 def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
     """Return the mask [S, A] of the actions whose risk is for going somewhere.
 
-    Each try spends the `share` [S, A] of the remaining budget. As many tries as the budget allows
-    leave the state with probability `LEAST_GOING` or more. Only the states `where` are checked.
+    Each try spends the `share` [S, A] of a budget. As many tries as this budget allows leave the
+    state with probability `LEAST_GOING` or more. Only the states `where` are checked.
     """
     here = np.repeat(np.arange(model.states), model.actions)
     stays = np.asarray(model.transitions[np.arange(share.size), here]).reshape(share.shape)

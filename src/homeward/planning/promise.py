@@ -90,6 +90,8 @@ class Proposal:
         Largest fraction of a remaining budget that a way home from a state of the path would spend.
     along : bool
         Whether the gain is that of all observations on the path, not only of the last.
+    action : int
+        The action that it begins with, on general models; else −1.
     """
 
     path: tuple[int, ...]
@@ -97,6 +99,7 @@ class Proposal:
     steps: float
     share: float = 0.0
     along: bool = False
+    action: int = -1
 
     @property
     def rate(self) -> float:
@@ -191,6 +194,8 @@ class Held:
             value["path"] = skip if same else list(path)
             value["worth"] = [self.proposal.gain, self.proposal.steps, self.proposal.share]
             value["along"] = self.proposal.along
+            if self.proposal.action >= 0:
+                value["begins"] = self.proposal.action
         return value
 
     @classmethod
@@ -217,7 +222,8 @@ class Held:
                 if isinstance(path, int):
                     path = () if before.proposal is None else before.proposal.path[path:]
                 gain, steps, share = (float(x) for x in value["worth"])
-                proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
+                along, action = bool(value.get("along")), int(value.get("begins", -1))
+                proposal = Proposal(tuple(path), gain, steps, share, along, action)
             rest = float(value["remaining"]), int(value["idle"]), value.get("memory")
             return cls(tuple(accounts), proposal, *rest, value.get("refuted") is True)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
