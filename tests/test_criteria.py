@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,17 +49,6 @@ def test_a_level_that_is_no_number_is_refused(delta: Any) -> None:
 @pytest.mark.parametrize("delta", [1e-300, 0.5, 1.0])
 def test_a_level_up_to_one_is_let_pass(delta: float) -> None:
     assert ReturnHome(delta).delta == delta
-
-
-def test_a_recall_that_there_is_no_room_for_is_refused_with_its_bytes() -> None:
-    def recalled(steps: int) -> Situation:
-        return replace(situation(), steps=steps)
-
-    most = 2**32 // (12 * 4)
-    assert recalled(most).steps == most
-    said = r"a recall after 89,478,486 steps with 4 states needs 4,294,967,328 bytes for each"
-    with pytest.raises(InvalidProblemError, match=said):
-        recalled(most + 1)
 
 
 def test_a_home_without_names_of_states_is_refused() -> None:

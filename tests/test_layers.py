@@ -141,7 +141,7 @@ def test_the_walk_found_the_house() -> None:
 @pytest.mark.parametrize(
     ("importer", "line", "culprit"),
     [
-        ("homeward.models.moves", "import homeward.solvers.engines", "solvers"),
+        ("homeward.models.moves", "import homeward.solvers.policies", "solvers"),
         ("homeward.models.moves", "from homeward.solvers import engine", "solvers"),
         ("homeward.models.moves", "from homeward import Planner", "planning"),
         ("homeward.models.moves", "from homeward import solvers", "solvers"),

@@ -26,7 +26,7 @@ from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.runs.log import to_line
 from homeward.runs.retracing import to_record
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.paths import ways_to
 from lab.bench.terrain import mars, quartiles
 
 SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))

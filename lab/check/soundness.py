@@ -34,6 +34,7 @@ from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.planning.problem import pose
 from homeward.solvers import Status, engine, engine_for
+from homeward.solvers.steps_left import policies_by_state
 
 Kind = Literal["moves", "chancy moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general")
@@ -256,14 +257,15 @@ def examine_together(
     situation = planner.situation(belief, model, 0, 0)
     requirements = [criterion.require(situation) for criterion in criteria]
     totals = np.stack([model.reward + far_bonus(belief), *(r.reward for r in requirements)])
-    problem = pose(model, case.discount, 0, totals, requirements, plan.afterwards, recall).problem
+    problem = pose(model, case.discount, 0, totals, requirements, steps=recall).problem
     solver = engine_for(problem)
     usable = [np.flatnonzero(np.isfinite(row)) for row in model.reward]
     excess = -np.inf
     for _ in range(OUTBOUND_POLICIES):
         layers = [[rng.choice(u) for u in usable] for _ in range(recall or 1)]
         policy = np.array(layers[0] if recall is None else layers, np.int32)
-        bounds = solver.evaluate(policy)[1:]
+        followed = policy if recall is None else policies_by_state(policy)
+        bounds = solver.evaluate(followed)[1:, -model.states :]
         for k, (bound, r) in enumerate(zip(bounds, requirements, strict=True)):
             excess = max(excess, float((bound - (truth(k, policy) - r.least) / r.unit).max()))
     return CriteriaSoundness(float(excess), float(planned), plan.status, float(loose))

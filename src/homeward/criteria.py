@@ -37,8 +37,6 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
 
-BYTES_PER_STATE_STEP = 12  # memory for an action and a value, for a recall at a fixed step
-MAX_POLICY_BYTES = 2**32  # largest size in bytes of a policy over a fixed number of steps
 MAX_STEPS = 2**31 - 1  # largest number of steps of a horizon
 
 Home = Literal["current", "start"] | int | str | Sequence[int | str] | np.ndarray
@@ -126,9 +124,9 @@ class ReturnHome:
                 general = None if corrections.work_or_never else situation.general
                 sigma = None if general is None else general()
             returns = solve_return_within(model, self.within, home, sigma, at_once=at_once)
-        reward, final = situation.recall_reward(returns.value, corrections.exploring, out)
+        reward = situation.reward(returns.value, corrections.exploring, out)
         name = replace(self, home=home).name(model, situation.start)
-        given = name, self.delta, reward, returns.value, final, home, returns, self.within
+        given = name, self.delta, reward, returns.value, home, returns, self.within
         return Requirement("return", *given)
 
 
@@ -223,8 +221,8 @@ class StayInside:
                 likely = model.success if corrections.likely is None else corrections.likely
                 sigma = stay_moves(model.dest, model.success, likely, situation.discount)
         sure = np.ones(model.states)
-        reward, final = situation.recall_reward(sure, sigma, out)
-        return Requirement("stay", self.name, self.delta, reward, sure, final, allowed=allowed)
+        reward = situation.reward(sure, sigma, out)
+        return Requirement("stay", self.name, self.delta, reward, sure, allowed=allowed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,18 +282,10 @@ class EarnAtLeast:
         sigma = corrections.exploring if span > 0.0 else np.zeros(shape)
         unit = span if span > 0.0 else 1.0
         worth = np.where(usable, np.clip((rewards - low) / unit, 0.0, 1.0), 0.0)
-        reward, final = np.empty(shape) if out is None else out, None
-        if situation.steps is None:
-            long = 1.0 / (1.0 - situation.discount)
-            np.multiply(worth, 1.0 - situation.discount, out=reward)
-            reward += situation.discount * sigma
-        else:
-            long, final = float(situation.steps), np.zeros(model.states)
-            np.add(worth / long, sigma, out=reward)
-        name, total = f"earn a total of {self.total:g}", float(self.total)
-        return Requirement(
-            "earn", name, total, reward, worth, final, least=low * long, unit=unit * long
-        )
+        reward = situation.reward(worth, sigma, out)
+        long, name = situation.span, f"earn a total of {self.total:g}"
+        given = name, float(self.total), reward, worth
+        return Requirement("earn", *given, least=low * long, unit=unit * long)
 
     def _limits(self, situation: Situation, low: float, high: float) -> tuple[float, float]:
         """Return the least and the greatest reward of any world.
@@ -349,30 +339,27 @@ class Situation:
     limits: Callable[[], tuple[float, float] | None] | None = None
     steps: int | None = None
 
-    def __post_init__(self) -> None:
-        size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
-        if size > MAX_POLICY_BYTES:
-            raise InvalidProblemError(
-                f"a recall after {self.steps:,} steps with {self.model.states:,} states needs "
-                f"{size:,} bytes for each policy, expected at most {MAX_POLICY_BYTES:,}"
-            )
+    @property
+    def span(self) -> float:
+        """The expected number of steps until the recall."""
+        return 1.0 / (1.0 - self.discount) if self.steps is None else float(self.steps)
 
-    def recall_reward(
-        self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the reward [S, A] and final reward [S] if a recall in s has the value `value[s]`.
+    def reward(self, worth: FloatArray, sigma: FloatArray, out: FloatArray | None) -> FloatArray:
+        """Return the reward [S, A] of a criterion with `worth` and correction `sigma` [S, A].
 
-        With a random recall the reward is ``(1 − γ)·value + γ·σ``, and the final reward is None.
-        With a fixed recall the reward is σ, and the final reward is `value`. The reward is written
-        to `out`, if given.
+        `worth` is the value of a recall in each state [S], or the reward of each action [S, A].
+        With a random recall the reward is ``(1 − γ)·worth + γ·σ``. With a recall after n steps it
+        is σ, plus 1/n of the reward of the action. The reward is written to `out`, if given.
         """
         reward = np.empty(sigma.shape) if out is None else out
-        if self.steps is not None:
+        if self.steps is None:
+            np.multiply(sigma, self.discount, out=reward)
+            reward += (1.0 - self.discount) * (worth if worth.ndim == 2 else worth[:, None])
+        elif worth.ndim == 2:
+            np.add(worth / self.steps, sigma, out=reward)
+        else:
             reward[:] = sigma
-            return reward, value
-        np.multiply(sigma, self.discount, out=reward)
-        reward += ((1.0 - self.discount) * value)[:, None]
-        return reward, None
+        return reward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -387,7 +374,6 @@ class Requirement:
     reward : [S, A] reward whose total, times `unit` plus `least`, is the lower bound
     worth : [S] value of a recall in each state; for ``"earn"``, [S, A] reward of each action,
         scaled to [0, 1]. The correction for exploring is not included.
-    final : [S] value of being in each state at a recall at a fixed step; None for a random recall
     home, returns, within : States that are home, the return policy and its largest number of steps
     allowed : [S, A] mask of the set to stay inside
     """
@@ -397,7 +383,6 @@ class Requirement:
     level: float
     reward: FloatArray
     worth: FloatArray
-    final: FloatArray | None = None
     home: IntArray = unless_given()
     returns: ReturnSolution = unless_given()
     within: int | None = None
@@ -410,6 +395,25 @@ class Requirement:
             nowhere = np.zeros(len(self.reward)), np.full(len(self.reward), GIVE_UP, np.int32)
             returns = ReturnSolution(*nowhere, 0.0, Status.OPTIMAL, 0)
             set_fields(self, home=np.empty(0, np.int32), returns=returns)
+
+    @property
+    def final(self) -> FloatArray:
+        """The value [S] of being in each state at a recall after a fixed number of steps."""
+        return self.worth if self.worth.ndim == 1 else np.zeros(len(self.worth))
+
+    def paid(self, discount: float, steps: int | None) -> FloatArray:
+        """Return what an action [S, A] that leaves the set to stay inside still collects.
+
+        A random recall may come before the action. One after n `steps` does not, but the action has
+        its own reward.
+        """
+        worth: FloatArray = self.worth if self.worth.ndim == 2 else self.worth[:, None]
+        if steps is None:
+            worth = (1.0 - discount) * worth
+        else:
+            worth = worth / steps if self.worth.ndim == 2 else np.zeros((1, 1))
+        result: FloatArray = np.broadcast_to(worth, self.reward.shape)
+        return result
 
 
 def check_level(delta: object) -> None:

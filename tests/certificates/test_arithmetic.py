@@ -191,6 +191,6 @@ def test_nothing_is_asked_of_the_planner_or_its_solvers(monkeypatch: pytest.Monk
         raise AssertionError("asked the planner")
 
     monkeypatch.setattr(Planner, "plan", refuse)
-    for name in ("engines.engine_for", "returns.solve_return", "constrained.solve_constrained"):
+    for name in ("policies.engine_for", "returns.solve_return", "constrained.solve_constrained"):
         monkeypatch.setattr(f"homeward.solvers.{name}", refuse)
     agrees(case)

@@ -24,7 +24,7 @@ from homeward.kinds.promises import (
 from homeward.kinds.rover.config import RoverConfig
 from homeward.runs import Config, Run
 from homeward.runs.config import checked
-from homeward.solvers.reach import reached
+from homeward.solvers.paths import reached
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import numpy as np
 from homeward.arrays import frozen
 from homeward.models import Moves
 from homeward.planning.graph import EVERYWHERE, Graph
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.paths import ways_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

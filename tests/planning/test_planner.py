@@ -1084,9 +1084,20 @@ def test_a_recall_that_is_no_step_is_refused(recall: Any) -> None:
         Planner(constant(BONUS), recall=recall)
 
 
-def test_the_lp_is_not_for_a_fixed_recall() -> None:
-    with pytest.raises(InvalidProblemError, match="for a recall at any step"):
-        Planner(constant(BONUS), method="lp", recall=3)
+def test_the_lp_agrees_on_a_fixed_recall() -> None:
+    criteria = [ReturnHome(0.6), ReturnHome(0.3, 1)]
+    one, other = (
+        Planner(constant(BONUS), criteria, method=method, recall=4).plan(RIDGE, 0)
+        for method in ("columns", "lp")
+    )
+    assert (one.status, other.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert other.exploration_value == pytest.approx(one.exploration_value, abs=1e-9)
+
+
+def test_a_recall_that_there_is_no_room_for_is_refused() -> None:
+    planner = Planner(constant(BONUS), [ReturnHome(0.6)], recall=10**9)
+    with pytest.raises(InvalidProblemError, match="1,000,000,000 steps with"):
+        planner.plan(RIDGE, 0)
 
 
 def test_a_warm_plan_over_fixed_steps_is_the_cold_one() -> None:

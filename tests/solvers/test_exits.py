@@ -27,15 +27,16 @@ def test_an_exit_is_worth_what_it_pays_and_nothing_more(
     totals = np.stack([plain, np.full(shape, 0.5), plain / 7.0, plain])
     before = totals.copy()
     value, worth = np.linspace(1.0, 2.0, model.states), plain / size
-    ending = end_at(model, discount, exits, totals, value, [worth[:, 0], worth, None])
+    first = np.repeat(worth[:, :1], model.actions, axis=1)
+    ending = end_at(model, discount, exits, totals, value, [first, worth, 0.0])
     policy = np.isfinite(model.reward).argmax(axis=1).astype(np.int32)
     found = engine(ending, discount, totals).evaluate(policy)
 
     rows = dense(model)
     once = [
         before[0] + discount * rows @ value,
-        (1.0 - discount) * np.repeat(worth[:, :1], model.actions, axis=1),
-        (1.0 - discount) * worth,
+        first,
+        worth,
         np.zeros(shape),
     ]
     rows[exits] = 0.0

@@ -12,7 +12,7 @@ from tests.conftest import EXTREME, move_graphs, tables
 
 from homeward.models import Moves
 from homeward.solvers import kernels
-from homeward.solvers.engines import MovesEngine
+from homeward.solvers.policies import MovesEngine
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -22,7 +22,7 @@ def evaluate(
     dest: IntArray, success: FloatArray, totals: FloatArray, policy: list[int], discount: float
 ) -> FloatArray:
     """Return the values [K, S] of a policy."""
-    problem = MovesEngine(Moves(dest, success), discount, totals)._problem
+    problem = MovesEngine(Moves(dest, success), discount, totals, 1.0)._problem
     values = np.full(totals.shape[:2], np.nan)
     kernels.evaluate_moves(problem, np.array(policy, np.uint32), values)
     return values
@@ -65,7 +65,7 @@ def test_a_move_is_tried_until_it_works_or_exploring_is_called_off(
     success: FloatArray, discount: float
 ) -> None:
     dest = np.array([[1, 0], [1, 2], [0, 2]], np.int32)
-    tries = MovesEngine(Moves(dest, success), discount, np.zeros((1, 3, 2)))._problem.tries
+    tries = MovesEngine(Moves(dest, success), discount, np.zeros((1, 3, 2)), 1.0)._problem.tries
     for s, a in product(range(3), range(2)):
         works = Fraction(success[s, a]) if dest[s, a] != s else Fraction(0)
         exact = 1 / (1 - Fraction(discount) * (1 - works))
@@ -123,7 +123,7 @@ def sweep(
     slack: float = 0.0,
 ) -> tuple[int, list[bool]]:
     """Sweep once where every move works and γ = ½; give the rises and what is stale then."""
-    problem = MovesEngine(Moves(dest, np.ones(dest.shape)), 0.5, reward[None])._problem
+    problem = MovesEngine(Moves(dest, np.ones(dest.shape)), 0.5, reward[None], 2.0)._problem
     left = np.zeros(8, np.uint8)
     left[: len(dest)] = True if stale is None else stale
     rises = kernels.sweep_moves(problem, reward, forward, slack, value, policy, left)

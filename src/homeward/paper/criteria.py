@@ -21,6 +21,7 @@ from homeward.planning.plan import Plan
 from homeward.planning.planner import Planner
 from homeward.planning.problem import pose
 from homeward.solvers import engine_for
+from homeward.solvers.steps_left import policies_by_state
 from homeward.words import at_least
 
 Side: TypeAlias = Literal["left", "right", "above"]
@@ -95,12 +96,12 @@ class Case:
         totals = np.empty((1 + len(self.criteria), model.states, model.actions))
         totals[0] = model.reward + self.bonus
         requirements = [c.require(situation, totals[1 + k]) for k, c in enumerate(self.criteria)]
-        engine = engine_for(
-            pose(model, DISCOUNT, 0, totals, requirements, steps=self.recall).problem
-        )
-        found = {}
-        for name, (policy, _) in self.policies.items():
-            value = engine.evaluate(np.asarray(policy, np.int32))[:, 0].copy()
+        problem = pose(model, DISCOUNT, 0, totals, requirements, steps=self.recall).problem
+        engine, found = engine_for(problem), {}
+        for name, (given, _) in self.policies.items():
+            policy: IntArray = np.asarray(given, np.int32)
+            policy = policy if self.recall is None else policies_by_state(policy)
+            value = engine.evaluate(policy)[:, problem.start].copy()
             for k, requirement in enumerate(requirements, start=1):
                 value[k] = requirement.least + requirement.unit * value[k]
             found[name] = value

@@ -29,7 +29,7 @@ from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.kinds.rover.world import Rover
 from homeward.planning.explorer import End, Loop, Step
 from homeward.runs.config import checked
-from homeward.solvers.reach import reached
+from homeward.solvers.paths import reached
 from homeward.studies.table import grouped
 from homeward.studies.work import play
 

@@ -26,7 +26,7 @@ from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import End, Step
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
-from homeward.solvers.reach import reached
+from homeward.solvers.paths import reached
 from homeward.studies.work import play
 
 DISCOUNT = 0.99

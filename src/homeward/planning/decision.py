@@ -28,8 +28,7 @@ from homeward.certificates.claims import ActionEvidence
 from homeward.models import Moves
 from homeward.planning.plan import Evidence, Verdict
 from homeward.planning.problem import lower
-from homeward.solvers import ConstrainedSolution, HorizonProblem, Problem, Status, engine_for
-from homeward.solvers.horizon import HorizonEngine
+from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, engine_for
 from homeward.solvers.tolerances import ROUNDING, met_within
 
 WORTHLESS = 1e-12  # value of a plan that counts as 0, as a fraction of the largest possible total
@@ -41,19 +40,21 @@ class Choice:
 
     action: int
     weights: FloatArray  # [J] probability of each policy
-    policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
+    policies: IntArray  # [J, S], over the states of the problem
     values: FloatArray  # [1 + K] in the current state: the objective, then each criterion
     margin: float  # the least excess over a level
 
 
-def is_worthless(problem: Problem, choice: Choice) -> bool:
+def is_worthless(problem: ConstrainedProblem, choice: Choice) -> bool:
     """Return whether the choice is worth 0 up to rounding."""
     return bool(abs(choice.values[0]) <= WORTHLESS * problem.worth)
 
 
-def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
+def decide(
+    problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
+) -> Choice:
     """Return the choice; `stays` [A], if given, masks the actions that neither move nor earn."""
-    firsts = _firsts(solved.policies, problem.start)
+    firsts = solved.policies[:, problem.start]
     shares = []
     for action in set(firsts.tolist()):
         mine = firsts == action
@@ -76,7 +77,7 @@ def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | Non
 
 
 def evidence_of(
-    problem: Problem,
+    problem: ConstrainedProblem,
     solved: ConstrainedSolution,
     choice: Choice,
     leaving: FloatArray,
@@ -95,21 +96,13 @@ def evidence_of(
     """
     s, model = problem.start, problem.model
     columns, states = solved.values.shape[1:]
-    if isinstance(problem, HorizonProblem):
-        solver, discount = HorizonEngine(problem), 1.0
-        values = np.array([solver.evaluate(policy, 1) for policy in solved.policies])
-    else:
-        discount, values = problem.discount, solved.values  # [J, 1 + K, S] one step on
+    discount, values = problem.discount, solved.values  # [J, 1 + K, S]
     ahead = model.ahead(s, values.reshape(-1, states)).reshape(len(values), -1)  # [J, (1 + K)·A]
     mixed = (solved.weights @ ahead).reshape(columns, -1)
     following = problem.totals[:, s] + discount * mixed  # [1 + K, A]
-    firsts = _firsts(solved.policies, s)
+    firsts = solved.policies[:, s]
     shares = np.bincount(firsts, solved.weights, model.actions).tolist()
-    if exits is not None and isinstance(problem, HorizonProblem):
-        following[:, exits] = problem.totals[:, s, exits]
-        if problem.after is not None:
-            following[0, exits] += model.ahead(s, problem.after[1:2])[0, exits]
-    elif exits is not None and isinstance(model, Moves):  # pays (1 − γ) at every step
+    if exits is not None and isinstance(model, Moves):  # pays (1 − γ) at every step
         following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
     if measures is None:
         measures = [(0.0, 1.0)] * len(problem.levels)
@@ -144,27 +137,20 @@ def evidence_of(
     return Evidence(compute)
 
 
-def _firsts(policies: IntArray, start: int) -> IntArray:
-    """Return the first action [J] of policies [J, S] or [J, n, S]."""
-    firsts: IntArray = policies[:, start] if policies.ndim == 2 else policies[:, 0, start]
-    return firsts
-
-
-def _variants(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
+def _variants(problem: ConstrainedProblem, solved: ConstrainedSolution) -> list[Choice]:
     """Return the mixture's policies with each other action in the current state, evaluated."""
     solver = engine_for(problem)
     variants = []
     for action in np.flatnonzero(np.isfinite(problem.objective[problem.start])):
         for policy in solved.policies:
             changed = policy.copy()
-            first = changed if changed.ndim == 1 else changed[0]  # for [n, S], the first step
-            first[problem.start] = action
+            changed[problem.start] = action
             values = solver.evaluate(changed)[:, problem.start]
             margin = _margin(problem, values)
             variants.append(Choice(int(action), np.ones(1), changed[None], values, margin))
     return variants
 
 
-def _margin(problem: Problem, values: FloatArray) -> float:
+def _margin(problem: ConstrainedProblem, values: FloatArray) -> float:
     """Return the least excess of values [1 + K] over their levels."""
     return float((values[1:] - problem.levels).min()) if len(problem.levels) else 0.0

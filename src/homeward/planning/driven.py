@@ -27,7 +27,7 @@ from homeward.models import Moves
 from homeward.planning.graph import EVERYWHERE, Graph
 from homeward.planning.kept_ways import KeptWays, Search
 from homeward.planning.promise import Promise
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.paths import ways_to
 
 if TYPE_CHECKING:
     from homeward.models import Model

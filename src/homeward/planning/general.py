@@ -40,7 +40,7 @@ from homeward.planning.promise import BUDGET_TOLERANCE, Held, Promise, Proposal
 from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.sampled import LOT_SHARE, MIN_LOT
-from homeward.solvers.engines import engine
+from homeward.solvers.policies import engine
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.compiling import inner_kernel, int64, kernel
 from homeward.models import Model, Moves
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.paths import ways_to
 
 MIN_SUCCESS = 1e-3  # smallest success probability of an attempt that a plan relies on
 EVERYWHERE: BoolArray = frozen(np.ones((1, 1), dtype=bool))  # mask that allows every edge

@@ -40,12 +40,12 @@ from homeward.planning.world_values import Followed
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,
-    Problem,
     Status,
     solve_constrained,
     solve_occupancy,
 )
-from homeward.solvers.reach import silence_unreachable
+from homeward.solvers.paths import silence_unreachable
+from homeward.solvers.steps_left import policies_by_state, policies_by_step
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.threads import on_one_thread
 
@@ -97,8 +97,6 @@ class Planner:
         error, keep = InvalidProblemError, partial(object.__setattr__, self)
         if self.recall is not None:
             keep("recall", check_steps(self.recall, "the recall"))
-        if self.recall is not None and self.method == "lp":
-            raise error("the occupancy LP is for a recall at any step; plan by 'columns'")
         if isinstance(self.bonus, type):
             name = self.bonus.__name__
             raise error(f"the bonus is the class {name}, expected an object, such as {name}()")
@@ -188,20 +186,24 @@ class Planner:
         measures = [(r.least, r.unit) for r in requirements]
         proofs = solved.achieved, choice.values[1:], solved.multipliers
         kept = zip(self.criteria, requirements, *proofs, strict=True)
-        followed = Followed(state, self.discount, steps, posed.exits, posed.afterwards)
-        mixtures = (solved.weights, solved.policies), (choice.weights, choice.policies)
+        outbound, chosen, afterwards = solved.policies, choice.policies, posed.afterwards
+        if steps is not None:
+            outbound, chosen = (policies_by_step(each, count) for each in (outbound, chosen))
+            afterwards = None if afterwards is None else policies_by_step(afterwards, count)
+        followed = Followed(state, self.discount, steps, posed.exits, afterwards)
+        mixtures = (solved.weights, outbound), (choice.weights, chosen)
         sharp = None if kind is Correction.NAIVE else partial(proven, belief, followed)
         return Plan(
             state=state,
             action=choice.action,
             status=status,
             weights=solved.weights,
-            outbound=solved.policies,
+            outbound=outbound,
             exploration_value=solved.objective,
             upper_bound=solved.upper,
             gap=solved.gap,
             kept_weights=choice.weights,
-            kept_outbound=choice.policies,
+            kept_outbound=chosen,
             kept_value=float(choice.values[0]),
             criteria=tuple(_evidence_of(problem.span, sharp, mixtures, *each) for each in kept),
             evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures, once),
@@ -214,7 +216,7 @@ class Planner:
             waits=bool(stays[choice.action]) or is_worthless(problem, choice),
             state_names=model.state_names,
             action_names=model.action_names,
-            afterwards=posed.afterwards,
+            afterwards=afterwards,
             conflict=conflict,
             steps=steps,
         )
@@ -277,7 +279,10 @@ class Planner:
         return collected
 
     def _solve(
-        self, problem: Problem, requirements: Sequence[Requirement], previous: Plan | None
+        self,
+        problem: ConstrainedProblem,
+        requirements: Sequence[Requirement],
+        previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
         """Solve by the chosen method, or by the other if that does not converge.
 
@@ -287,12 +292,14 @@ class Planner:
         starts: tuple[IntArray, ...] = ()
         hint = None
         if previous is not None and previous.steps == self.recall:
-            starts = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
+            known = previous.outbound
+            known = known if self.recall is None else policies_by_state(known)
+            starts = tuple(without_idle_moves(problem, policy) for policy in known)
         if previous is not None and len(previous.criteria) == len(requirements):
             hint = np.array(previous.multipliers) * [r.unit for r in requirements]
 
         def solve(method: Method) -> ConstrainedSolution:
-            if method == "lp" and isinstance(problem, ConstrainedProblem):
+            if method == "lp":
                 return solve_occupancy(problem)
             return solve_constrained(problem, starts, hint)
 
@@ -302,9 +309,7 @@ class Planner:
         empty = len(solved.weights) == 0
         if not empty and solved.status in final:
             return solved, self.method
-        if other == "columns" or (
-            isinstance(problem, ConstrainedProblem) and problem.objective.size <= MAX_LP_ENTRIES
-        ):
+        if other == "columns" or problem.objective.size <= MAX_LP_ENTRIES:
             again = solve(other)
             kept = problem.levels - met_within(problem.span)
             contradicts = again.status is Status.INFEASIBLE and (
@@ -380,7 +385,7 @@ def check_claims(belief: Belief, model: Model) -> None:
         )
 
 
-def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
+def without_idle_moves(problem: ConstrainedProblem, policy: IntArray) -> IntArray:
     """Return the policy [..., S] with moves that never work replaced by staying, where possible.
 
     Both policies have the same value, so a solver that starts from one keeps it.

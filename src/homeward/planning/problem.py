@@ -21,19 +21,16 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.criteria import Requirement
-from homeward.errors import InvalidProblemError
 from homeward.models import Model
 from homeward.solvers import (
     ConstrainedProblem,
-    HorizonProblem,
     PolicySolution,
-    Problem,
     Status,
     engine,
     solve_constrained,
 )
-from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.problems import end_at
+from homeward.solvers.steps_left import mask_over_steps, over_steps, rewards_over_steps
 
 MAX_ENUMERATED = 6  # largest number of requirements of which all subsets are tested for a conflict
 EPSILON = float(np.finfo(np.float64).eps)
@@ -43,9 +40,9 @@ EPSILON = float(np.finfo(np.float64).eps)
 class Posed:
     """A constrained problem, and the policy after leaving the set of a `StayInside`."""
 
-    problem: Problem
+    problem: ConstrainedProblem
     exits: BoolArray | None = None  # [S, A] mask of the actions that leave the set
-    afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
+    afterwards: IntArray | None = None  # [S] policy after an exit, over the problem's states
     unsure: float = 0.0  # optimality gap of the policy `afterwards`
 
 
@@ -65,40 +62,26 @@ def pose(
     None, it comes with probability 1 − γ at each step.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
-    exits = exits_of(requirements)
-    if steps is None:
-        if exits is None:
-            return Posed(ConstrainedProblem(model, discount, state, totals, levels))
-        solver = engine(model, discount, totals[:1])
-        start = []
-        if afterwards is not None:
-            values = solver.evaluate(afterwards)
-            if values.min() > -np.inf:  # all its actions can be chosen
-                start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
-        outside = solver.optimise(np.ones(1), start)
-        worths = [r.worth for r in requirements]
-        ending = end_at(model, discount, exits, totals, outside.values[0], worths)
-        problem = ConstrainedProblem(ending, discount, state, totals, levels)
-        return Posed(problem, exits, outside.policy, outside.gap)
-    final = np.zeros(totals.shape[:2])
-    for k, requirement in enumerate(requirements, start=1):
-        if requirement.final is None:
-            raise InvalidProblemError(
-                f"“{requirement.name}” has no final reward, which a recall at a fixed step needs"
-            )
-        final[k] = requirement.final
-    if exits is None:
-        return Posed(HorizonProblem(model, steps, state, totals, final, levels))
-    free = HorizonEngine(HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0]))
-    policy = free.optimise(np.ones(1)).policy
-    after = np.zeros((steps + 1, model.states))
-    for t in range(1, steps):
-        after[t] = free.evaluate(policy, t)[0]
-    for k, requirement in enumerate(requirements, start=1):
-        paid = requirement.worth if requirement.kind == "earn" else None  # the action's own reward
-        totals[k][exits] = 0.0 if paid is None else paid[exits] / steps
-    timed = HorizonProblem(model, steps, state, totals, final, levels, exits, after)
-    return Posed(timed, exits, policy)
+    exits, most = exits_of(requirements), None
+    leaves, paid = exits, [r.paid(discount, steps) for r in requirements]
+    if steps is not None:
+        final = np.stack([np.zeros(model.states), *(r.final for r in requirements)])
+        state, discount, most = state + steps * model.states, 1.0, 1 + steps
+        model = over_steps(model, steps)
+        totals = rewards_over_steps(totals, final, steps)
+        if exits is not None:
+            leaves, paid = mask_over_steps(exits, steps), [np.tile(x, (steps + 1, 1)) for x in paid]
+    if leaves is None:
+        return Posed(ConstrainedProblem(model, discount, state, totals, levels, most))
+    solver, start = engine(model, discount, totals[:1], most), []
+    if afterwards is not None:
+        values = solver.evaluate(afterwards)
+        if values.min() > -np.inf:  # all its actions can be chosen
+            start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
+    outside = solver.optimise(np.ones(1), start)
+    ending = end_at(model, discount, leaves, totals, outside.values[0], paid)
+    problem = ConstrainedProblem(ending, discount, state, totals, levels, most)
+    return Posed(problem, exits, outside.policy, outside.gap)
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:

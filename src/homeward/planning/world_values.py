@@ -20,11 +20,16 @@ from homeward.criteria import Criterion, EarnAtLeast, Requirement
 from homeward.models import Model, Moves
 from homeward.planning.adaptive import can_reach
 from homeward.solvers import GIVE_UP
-from homeward.solvers.engines import engine
 from homeward.solvers.folding import fold, solve_folded
+from homeward.solvers.policies import engine
 from homeward.solvers.problems import end_at
-from homeward.solvers.returns import UNIT
-from homeward.solvers.tolerances import ROUNDING
+from homeward.solvers.steps_left import (
+    mask_over_steps,
+    over_steps,
+    policies_by_state,
+    rewards_over_steps,
+)
+from homeward.solvers.tolerances import ROUNDING, UNIT
 
 if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
@@ -134,31 +139,21 @@ def _totals(
     The total is discounted. If the recall is fixed, it is the sum over the n steps and of `final`
     [S] after the last step. Actions in the mask `ends` [S, A] pay their reward and end the process.
     """
-    if followed.steps is None:
-        γ, nothing, total = followed.discount, np.zeros(world.states), reward[None].copy()
-        if ends is not None:
-            world = end_at(world, γ, ends, total, nothing, [])
-        if followed.exits is not None and followed.afterwards is not None:
-            left = followed.exits if ends is None else followed.exits & ~ends
-            outside = engine(world, γ, total).evaluate(followed.afterwards)[0]
-            world = end_at(world, γ, left, total, outside, [])
-        solver = engine(world, γ, total)
-        for policy in policies:
-            yield float(solver.evaluate(policy)[0, followed.state])
-        return
-    rows, each = world.sparse().transitions, np.arange(world.states)
-    on = np.ones(reward.shape) if ends is None else np.where(ends, 0.0, 1.0)
-    out = np.zeros(reward.shape, bool) if followed.exits is None else followed.exits
-
-    def before(act: IntArray, ahead: FloatArray, outside: FloatArray) -> FloatArray:
-        walk = rows[each * world.actions + act]
-        then = np.where(out[each, act], walk @ outside, walk @ ahead)
-        return np.asarray(reward[each, act] + on[each, act] * then, np.float64)
-
+    γ, most, state, exits = followed.discount, None, followed.state, followed.exits
+    afterwards, total = followed.afterwards, reward[None].copy()
+    if (steps := followed.steps) is not None:
+        γ, most, state = 1.0, 1 + steps, state + steps * world.states
+        world, total = over_steps(world, steps), rewards_over_steps(total, final[None], steps)
+        ends = None if ends is None else mask_over_steps(ends, steps)
+        exits = None if exits is None else mask_over_steps(exits, steps)
+        policies = [policies_by_state(policy) for policy in policies]
+        afterwards = None if afterwards is None else policies_by_state(afterwards)
+    if ends is not None:
+        world = end_at(world, γ, ends, total, np.zeros(world.states))
+    if exits is not None and afterwards is not None:
+        left = exits if ends is None else exits & ~ends
+        outside = engine(world, γ, total, most).evaluate(afterwards)[0]
+        world = end_at(world, γ, left, total, outside)
+    solver = engine(world, γ, total, most)
     for policy in policies:
-        inside = outside = final
-        for step in range(len(policy) - 1, -1, -1):
-            inside, after = before(policy[step], inside, outside), outside
-            if followed.afterwards is not None:
-                outside = before(followed.afterwards[step], after, after)
-        yield float(inside[followed.state])
+        yield float(solver.evaluate(policy)[0, state])

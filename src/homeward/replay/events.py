@@ -17,7 +17,7 @@ from homeward.arrays import IntArray
 from homeward.models import Moves
 from homeward.replay.moment import looks_of
 from homeward.replay.replay import Replay
-from homeward.solvers.reach import reached
+from homeward.solvers.paths import reached
 
 MIN_SPENT = 1e-6  # smallest risk whose spending is an event
 MIN_TURN_CELLS = 4  # smallest distance, in rows or columns, of two targets to be an event

@@ -1,8 +1,7 @@
 r"""Constrained MDPs by column generation over deterministic policies.
 
 Problem: from one start state, maximise the total of `objective` such that the total of
-``constraints[k]`` is at least ``levels[k]`` for each k. Totals are discounted, or are sums over a
-fixed number of steps.
+``constraints[k]`` is at least ``levels[k]`` for each k.
 
 Method: a column is a deterministic policy π with its point (f, g₁ … g_K), its exact values in the
 start state. The master is a small LP over mixtures of columns. Its multipliers λ define the pricing
@@ -34,20 +33,20 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray, indices, numbers
 from homeward.errors import InvalidProblemError
-from homeward.solvers.engines import ROUND_LIMIT, engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.problems import HorizonProblem, PolicySolution, Problem, Status
+from homeward.solvers.policies import ROUND_LIMIT, engine_for
+from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
 from homeward.solvers.tolerances import (
+    CLOSE_GAP,
     FEASIBILITY_TOLERANCE,
     GAP_TOLERANCE,
+    PRICE_TOLERANCE,
     ROUNDING,
+    SMALLEST_GAP,
     aimed_within,
     met_within,
 )
 
-PRICE_TOLERANCE = 1e-13  # a column improves the mixture if its value is larger by this share
-CLOSE_GAP = 1e-11  # the search ends if the gap is below this share of the largest value
-SMALLEST_GAP = 1e-290  # a gap up to this is accepted, however small the values are
 MAX_PRICINGS = 2000  # largest number of ordinary MDPs that are solved for one constrained problem
 BRACKET_ROUNDS = 1  # rounds of policy iteration for a column that only narrows a bracket
 HINT_FACTORS = (1.0, 2.0)  # multipliers tried for a first bracket: the hint times, or over, these
@@ -59,7 +58,7 @@ class ConstrainedSolution:
 
     status: Status
     weights: FloatArray  # [J] positive, sum to 1
-    policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
+    policies: IntArray  # [J, S]
     values: FloatArray  # [J, 1 + K, S] exact: the objective first, then each constraint
     objective: float  # total of the objective under the mixture, in the start state
     achieved: FloatArray  # [K] totals of the constraints under the mixture, in the start state
@@ -79,20 +78,17 @@ class Column(NamedTuple):
 class Pricer:
     """Solves the pricing problem for given multipliers, and counts the ordinary MDPs solved."""
 
-    def __init__(self, problem: Problem, starts: Sequence[IntArray]) -> None:
+    def __init__(self, problem: ConstrainedProblem, starts: Sequence[IntArray]) -> None:
         self.problem = problem
         self.within = aimed_within(problem.span)
         self.engine = engine_for(problem)
         self.scale = 0.0  # largest absolute value of the objective in any state
         self.rounds = 0
         self.columns: list[Column] = []
-        shape: tuple[int, ...] = (problem.model.states,)
-        axes, actions = "s", problem.model.actions
-        if isinstance(problem, HorizonProblem):
-            shape, axes = (problem.steps, *shape), "ts"
+        shape, actions = (problem.model.states,), problem.model.actions
         for given in starts:
             error = InvalidProblemError
-            policy = indices(given, "a start policy", shape, (0, actions), axes, error)
+            policy = indices(given, "a start policy", shape, (0, actions), "s", error)
             values = self.engine.evaluate(policy)
             if not problem.closed or values[0].min() > -np.inf:  # all its actions can be chosen
                 self._add(PolicySolution(policy, values, np.inf, Status.NOT_CONVERGED, 0))
@@ -126,12 +122,12 @@ class Pricer:
 
 
 def solve_constrained(
-    problem: Problem, starts: Sequence[IntArray] = (), hint: FloatArray | None = None
+    problem: ConstrainedProblem, starts: Sequence[IntArray] = (), hint: FloatArray | None = None
 ) -> ConstrainedSolution:
     """Return the solution of a problem by column generation, warm-started by `starts` and `hint`.
 
-    `starts` are policies, [S] or [n, S], and `hint` are multipliers [K], usually those of the last
-    plan. The optimum is the same as without them; ties may resolve differently.
+    `starts` are policies [S], and `hint` are multipliers [K], usually those of the last plan. The
+    optimum is the same as without them; ties may resolve differently.
     """
     count = len(problem.levels)
     if hint is not None:
@@ -308,7 +304,7 @@ def _mix(
 
 
 def checked(
-    problem: Problem, found: ConstrainedSolution, allowed_gap: float
+    problem: ConstrainedProblem, found: ConstrainedSolution, allowed_gap: float
 ) -> ConstrainedSolution:
     """Return `found` with status NUMERICAL if it is optimal but misses a level or `allowed_gap`.
 

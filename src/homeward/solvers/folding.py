@@ -7,7 +7,8 @@ s until the state changes gives::
 
 The probability of leaving is computed as the sum of the other entries, not as 1 minus the
 self-loop, so that a success probability of 1e-12 keeps all its digits. Systems are solved by LU
-with one step of refinement, or by GMRES to `MAX_RESIDUAL`.
+with one step of refinement, or by GMRES to `MAX_RESIDUAL`. If every row leads to lower states
+only, as on a model over steps left, a policy is evaluated in one pass (`kernels.evaluate_rows`).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from scipy.sparse.linalg import gmres, splu
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.models import SparseMDP
+from homeward.solvers.tolerances import MIN_CHANCE
 
-MIN_LEAVE = 1e-250  # smallest probability of leaving a state that does not count as 0
 MAX_DENSE_STATES = 150  # most states for which a dense solve is faster than a sparse one
 MIN_GMRES_STATES = 1500  # number of states above which GMRES may be tried before LU
 MAX_LU_BANDWIDTH = 3.0  # in √S, up to which LU is faster than GMRES, as on a map
@@ -35,6 +36,7 @@ class Folded:
 
     onward: csr_array  # [S·A, S] γ·p[s, a, t] for t ≠ s
     leave: FloatArray  # [S, A] 1 − γ·p[s, a, s]; 0 if γ = 1 and the action never leaves s
+    ordered: bool  # whether every entry of `onward` leads to a lower state
 
     def q(self, reward: FloatArray, value: FloatArray) -> FloatArray:
         """Return the value [S, A] of repeating an action until it leaves, and then `value` [S]."""
@@ -57,15 +59,21 @@ class Folded:
 
 def fold(model: SparseMDP, discount: float) -> Folded:
     """Return a model with folded self-loops, for a discount γ in (0, 1]."""
-    rows = model.transitions.tocoo()
-    loop = rows.row // model.actions == rows.col
-    onward = csr_array(
-        (rows.data[~loop], (rows.row[~loop], rows.col[~loop])), shape=model.transitions.shape
-    )
-    leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing_mass(model.transitions))
-    leave[leave < MIN_LEAVE] = 0.0
+    rows = model.transitions
+    of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    own = of // model.actions
+    loop = own == rows.indices
+    onward, leave = rows.copy(), np.ones(rows.shape[0])
+    if loop.any():
+        entries = rows.data[~loop], (of[~loop], rows.indices[~loop])
+        onward = csr_array(entries, shape=rows.shape)
+        at = of[loop]
+        ends = missing_mass(rows[at])
+        leave[at] = (1.0 - discount) + discount * (onward.sum(axis=1)[at] + ends)
+        leave[leave < MIN_CHANCE] = 0.0
+    ordered = bool((own[~loop] > rows.indices[~loop]).all())
     onward.data *= discount
-    return Folded(onward, leave.reshape(model.states, model.actions))
+    return Folded(onward, leave.reshape(model.states, model.actions), ordered)
 
 
 def missing_mass(rows: csr_array) -> FloatArray:

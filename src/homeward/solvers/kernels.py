@@ -17,10 +17,10 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import announce, njit
+from homeward.solvers.tolerances import SLACK
 
 announce()
 
-SLACK = 2e-14  # an action is better if it adds more than this share of the largest value
 MAX_SWEEPS = 24  # largest number of improvement sweeps in one round of policy iteration
 FEW = 50  # after the limit, iteration goes on for up to 50 rounds while at most S/50 states rise
 
@@ -187,6 +187,7 @@ def sweep_rows(
     onward: FloatArray,
     leave: FloatArray,
     reward: FloatArray,
+    stop: FloatArray,
     slack: float,
     value: FloatArray,
     policy: IntArray,
@@ -194,15 +195,18 @@ def sweep_rows(
     """Improve ``value`` [S] and ``policy`` [S] by Gauss–Seidel sweeps on a folded general model.
 
     Row s·A + a has the entries ``first[row]`` to ``first[row + 1]`` of ``target`` and ``onward``;
-    ``leave`` and ``reward`` are [S, A]. A state rises as in `sweep_moves`. The sweeps alternate in
-    direction and end after `MAX_SWEEPS`, or when no state rises.
+    ``leave`` and ``reward`` are [S, A]. Stopping, action −1, is worth ``stop`` [S]. A state rises
+    as in `sweep_moves`. The sweeps alternate in direction and end after `MAX_SWEEPS`, or when no
+    state rises.
     """
     states, actions = leave.shape
     for i in range(MAX_SWEEPS):
         rises = 0
         for j in range(states):
             s = j if i % 2 == 0 else states - 1 - j
-            best, own, choice = -np.inf, -np.inf, 0
+            best, own, choice = stop[s], stop[s], -1
+            if policy[s] >= 0:
+                own = -np.inf
             for a in range(actions):
                 if leave[s, a] == 0.0:
                     continue
@@ -221,6 +225,31 @@ def sweep_rows(
                 rises += 1
         if rises == 0:
             break
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate_rows(
+    first: IntArray,
+    target: IntArray,
+    onward: FloatArray,
+    leave: FloatArray,
+    totals: FloatArray,
+    policy: IntArray,
+    values: FloatArray,
+) -> None:
+    """Write the values [K, S] of a policy [S] on a folded model whose rows lead to lower states.
+
+    The value of a state with action −1 is given in ``values``. The model is as in `sweep_rows`.
+    """
+    states, actions = leave.shape
+    for s in range(states):
+        a = policy[s]
+        if a >= 0:
+            for k in range(len(totals)):
+                value = totals[k, s, a]
+                for e in range(first[s * actions + a], first[s * actions + a + 1]):
+                    value += onward[e] * values[k, target[e]]
+                values[k, s] = value / leave[s, a]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

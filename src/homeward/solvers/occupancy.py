@@ -13,7 +13,7 @@ Stopping: by HiGHS's own rule, or at its iteration limits.
 
 Proof: the policies are re-evaluated exactly, and the gap is recomputed from the LP's duals y and λ
 alone. If e is the largest ``objective + λ·constraints + γPy − y``, then no feasible policy has a
-value above y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
+value above y[start] + e·span − λ·levels. No result relies on the solver's own tolerances.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron
 
 from homeward.arrays import FloatArray
 from homeward.solvers.constrained import ConstrainedSolution, checked
-from homeward.solvers.engines import engine_for
 from homeward.solvers.master import Master
+from homeward.solvers.policies import engine_for
 from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
 from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
@@ -251,5 +251,5 @@ def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
     rows = problem.model.sparse().transitions
     q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
     excess = max(0.0, float((q - answer.value[:, None]).max()))
-    upper = float(answer.value[problem.start]) + excess / (1.0 - problem.discount)
+    upper = float(answer.value[problem.start]) + excess * problem.span
     return upper - float(answer.multipliers @ problem.levels)

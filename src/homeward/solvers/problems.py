@@ -1,7 +1,8 @@
-"""Constrained problems, which maximise one total subject to lower bounds on other totals.
+"""Constrained problems: maximise one total subject to lower bounds on other totals.
 
-A total is the sum of a reward [S, A] over the steps: discounted by γ over infinitely many steps
-(`ConstrainedProblem`), or undiscounted over a fixed number of steps (`HorizonProblem`).
+A total is the sum of a reward [S, A] over the steps, discounted by γ. With γ = 1 the process must
+end by itself: that is the form of a problem over a fixed number of steps, see `steps_left`. Read
+next: `policies` and `constrained`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import diags_array
@@ -18,8 +18,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, index, set_fields
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import kernels
-
-LARGEST_TOTAL = 1e290  # limit of the absolute value of a total, so that no sum overflows
+from homeward.solvers.tolerances import LARGEST_TOTAL
 
 
 class Status(StrEnum):
@@ -45,7 +44,7 @@ class Status(StrEnum):
 class PolicySolution:
     """A deterministic policy, its exact values, and its optimality gap."""
 
-    policy: IntArray  # [S], or [n, S] over a fixed number of steps
+    policy: IntArray  # [S]
     values: FloatArray  # [K, S] value under each total, finite
     gap: float  # upper bound on optimum − value of the weighted sum, in the requested states
     status: Status
@@ -61,32 +60,40 @@ class PolicySolution:
         return float(sum(w * v for w, v in zip(weights, here, strict=True)))
 
 
-class _Totals:
-    """Base class of both problems: the parts of `totals`, and checks of the fields below."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstrainedProblem:
+    """Maximise one total subject to lower bounds on other totals; `totals` are checked and copied.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    model : The model; with γ = 1 its states are ordered so that every action leads to a lower one
+    discount : γ, 0 < γ ≤ 1
+    start : The state whose totals count
+    totals : [1 + K, S, A] reward of the objective (−inf: can't be chosen), then of the constraints
+    levels : [K] lower bounds on the totals of the constraints
+    steps : Largest number of steps until the process ends, which is required for γ = 1
+    span : Expected number of steps: 1/(1 − γ), or `steps`
+    closed : Whether any action can't be chosen
+    worth : Upper bound on the absolute value of the objective's total
+    """
+
     model: Model
+    discount: float
     start: int
     totals: FloatArray
     levels: FloatArray
+    steps: int | None = None
+    span: float = field(init=False)
+    closed: bool = field(init=False)
+    worth: float = field(init=False)
 
-    @property
-    def objective(self) -> FloatArray:
-        """The reward [S, A] whose total is maximised."""
-        result: FloatArray = self.totals[0]
-        return result
-
-    @property
-    def constraints(self) -> FloatArray:
-        """The rewards [K, S, A] whose totals have lower bounds."""
-        return self.totals[1:]
-
-    def _check(self, largest: float) -> float:
-        """Check and set totals and levels; return the largest absolute reward of the objective.
-
-        Raise if a field is invalid, or if a reward has an absolute value of `largest` or more.
-        """
+    def __post_init__(self) -> None:
         error = InvalidProblemError
+        if not (0.0 < self.discount < 1.0 or (self.discount == 1.0 and self.steps is not None)):
+            raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
+        span = 1.0 / (1.0 - self.discount) if self.steps is None else float(self.steps)
+        set_fields(self, span=span)
+        largest = LARGEST_TOTAL / self.span
         # Read-only arrays are copied: kernels would be compiled a second time for them.
         totals = np.require(self.totals, np.float64, ["C", "W"])
         set_fields(self, totals=totals, levels=np.asarray(self.levels, dtype=np.float64))
@@ -110,73 +117,18 @@ class _Totals:
                 raise error(f"constraint {k} has NaN or its total would exceed {LARGEST_TOTAL:g}")
         if not np.isfinite(self.levels).all():
             raise error("the levels are not finite")
-        return max(highest, -lowest)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConstrainedProblem(_Totals):
-    """Maximise one discounted total subject to lower bounds on other discounted totals."""
-
-    model: Model
-    discount: float
-    start: int
-    totals: FloatArray  # [1 + K, S, A] objective (−inf: can't be chosen), then the constraints
-    levels: FloatArray  # [K] lower bounds on the totals of the constraints
-    closed: bool = field(init=False)  # whether any action can't be chosen
-    worth: float = field(init=False)  # upper bound on the absolute value of the objective's total
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.discount < 1.0:
-            raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
-        largest = self._check(LARGEST_TOTAL * (1.0 - self.discount))
-        set_fields(self, worth=largest / (1.0 - self.discount))
+        set_fields(self, worth=max(highest, -lowest) * self.span)
 
     @property
-    def span(self) -> float:
-        """The expected number of steps, 1/(1 − γ)."""
-        return 1.0 / (1.0 - self.discount)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HorizonProblem(_Totals):
-    """Maximise one undiscounted total over n steps subject to lower bounds on other totals.
-
-    An action in `exits` [S, A] pays its own rewards and ends the process; the objective also gets
-    the value `after` of the next state.
-    """
-
-    model: Model
-    steps: int
-    start: int
-    totals: FloatArray  # [1 + K, S, A] objective (−inf: can't be chosen), then the constraints
-    final: FloatArray  # [1 + K, S] final reward in the state after the last step
-    levels: FloatArray  # [K] lower bounds on the totals of the constraints
-    exits: BoolArray | None = None  # [S, A] mask of the actions that end the process
-    after: FloatArray | None = None  # [n + 1, S] objective's value after an exit, by step
-    closed: bool = field(init=False)  # whether any action can't be chosen
-    worth: float = field(init=False)  # upper bound on the absolute value of the objective's total
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise InvalidProblemError(f"the horizon is {self.steps} steps, expected at least 1")
-        largest = LARGEST_TOTAL / self.steps
-        most = self._check(largest) * self.steps
-        final = np.ascontiguousarray(self.final, dtype=np.float64)
-        if final.shape != self.totals.shape[:2]:
-            raise InvalidProblemError(
-                f"the final rewards have shape {final.shape}, expected {self.totals.shape[:2]}"
-            )
-        if not (final.min() > -largest and final.max() <= largest):
-            raise InvalidProblemError("the final rewards contain NaN or too large numbers")
-        set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
+    def objective(self) -> FloatArray:
+        """The reward [S, A] whose total is maximised."""
+        result: FloatArray = self.totals[0]
+        return result
 
     @property
-    def span(self) -> float:
-        """The number of steps."""
-        return float(self.steps)
-
-
-Problem: TypeAlias = ConstrainedProblem | HorizonProblem
+    def constraints(self) -> FloatArray:
+        """The rewards [K, S, A] whose totals have lower bounds."""
+        return self.totals[1:]
 
 
 def end_at(
@@ -185,26 +137,24 @@ def end_at(
     exits: BoolArray,
     totals: FloatArray,
     value: FloatArray,
-    worths: Sequence[FloatArray | None],
+    paid: Sequence[FloatArray | float] = (),
 ) -> Model:
     """Return the model in which the actions of the mask `exits` [S, A] end the process.
 
     Write the rewards of exits to `totals` [1 + K, S, A]. In ``totals[0]``, an exit gets its reward
-    plus γ times the expected `value` [S] of the next state. In ``totals[1 + k]``, it gets 1 − γ
-    times ``worths[k]``, which is [S], [S, A] or None for 0. On `SparseMDP` an exit's row is empty.
-    `Moves` can't end the process: there an exit is a move that never works and pays 1 − γ times the
-    amount at every step, so the discounted total is the same.
+    plus γ times the expected `value` [S] of the next state. In ``totals[1 + k]``, it gets
+    ``paid[k]``, an amount or amounts [S, A]. On `SparseMDP` an exit's row is empty. `Moves` can't
+    end the process: there an exit is a move that never works and pays 1 − γ times the amount at
+    every step, so the discounted total is the same.
     """
     s, a = np.nonzero(exits)
-    once = (1.0 - discount) ** 2 if isinstance(model, Moves) else 1.0 - discount
-    for total, worth in zip(totals[1:], worths, strict=True):
-        total[s, a] = (
-            0.0 if worth is None else once * (worth[s] if worth.ndim == 1 else worth[s, a])
-        )
+    again = 1.0 - discount if isinstance(model, Moves) else 1.0
+    for total, amount in zip(totals[1:], paid, strict=True):
+        total[s, a] = again * (amount[s, a] if isinstance(amount, np.ndarray) else amount)
     if isinstance(model, Moves):
         p = model.success[s, a]
         ahead = p * value[model.dest[s, a]] + (1.0 - p) * value[s]
-        totals[0, s, a] = (1.0 - discount) * (totals[0, s, a] + discount * ahead)
+        totals[0, s, a] = again * (totals[0, s, a] + discount * ahead)
         return model.with_success(np.where(exits, 0.0, model.success))
     totals[0, s, a] += discount * (model.transitions[s * model.actions + a] @ value)
     inside = diags_array((~exits).astype(np.float64).ravel())

@@ -1,26 +1,21 @@
-"""The return policy, and the lower bound on the probability of returning that it achieves.
+r"""The return policy, and the lower bound on the probability of returning that it achieves.
 
 Problem: from every state, maximise the sum of ``correction[s, a] ≤ 0`` over the steps plus 1 for
 reaching home, where the process ends. Transitions have probabilities p. Giving up is always
 possible and has value 0. Hence 0 ≤ value ≤ 1 and value[home] = 1.
 
-Method on `Moves`: a shortest path. Repeating a in s until it works costs −correction/success in
-total, so value = max(0, 1 − distance). One search from home over reversed edges finds the distances
-exactly.
+Method: on `Moves`, a shortest path, since repeating a in s until it works costs −correction/success
+in total. On `SparseMDP`, policy iteration (`policies`), where giving up is stopping. Every policy
+is proper, so its exact value is a valid bound, also if iteration stops early.
 
-Method on `SparseMDP`: policy iteration, starting from the policy that gives up everywhere, or from
-a given one that gives up where its value is below 0. An action is changed only if this strictly
-improves the value. Then every policy is proper: a closed loop would have to earn something, and all
-corrections are ≤ 0. So the exact value of each policy is a valid bound, also if iteration stops
-early.
-
-Stopping: no state gains more than `GAIN_TOLERANCE` by one improvement step. Smaller gains are
-mostly rounding, but may add up over many steps. So at the end the policy takes all smaller gains at
-once, and iteration goes on if its values rise by more than `GAP_TOLERANCE`.
+Within H steps it is the same problem on the model over (steps left, state), see `steps_left`.
+There a correction may hold for any policy, or, on `Moves`, only the first attempt of a move counts:
+it has the value of its destination less 1 − success. Both hold for every belief: success may be
+correlated between moves, and random in a world. If both are used, each step takes the larger one.
 
 Proof: the result is the last policy's value minus an allowance for the rounding of its linear
-solve, `UNIT` times the expected number of moves until the process ends. The gap is the most that
-one improvement step could still add in any state, plus this allowance.
+solve, `UNIT` times the expected number of moves until the process ends. Sums along a path are
+rounded up. The gap is the most that one improvement step could still add, plus this allowance.
 """
 
 from __future__ import annotations
@@ -42,29 +37,57 @@ from homeward.arrays import (
 )
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
-from homeward.solvers.folding import Folded, fold, solve_folded
-from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
-from homeward.solvers.problems import Status
+from homeward.solvers.paths import chances_home, distances_home, unsigned, ways_to
+from homeward.solvers.policies import ROUND_LIMIT, STOP, SparseEngine
+from homeward.solvers.problems import PolicySolution, Status
+from homeward.solvers.steps_left import check_horizon, over_steps
+from homeward.solvers.tolerances import RETURN_GAP, UNIT
 
-GAIN_TOLERANCE = 1e-13  # largest gain of an improvement step that counts as rounding
-GAP_TOLERANCE = 1e-9  # largest gap of an optimal return policy
-UNIT = 32 * float(np.finfo(np.float64).eps)  # bound on a probability's rounding error, per move
-ROUND_LIMIT = 1000
+UNLIMITED_FACTOR = 2.0  # from this times √S steps on, a way without a limit is tried first
 
-GIVE_UP = -1  # value in a policy instead of an action: the return is given up, or home is reached
+GIVE_UP = STOP
+"""Value in a policy instead of an action: the return is given up, or home is reached."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReturnSolution:
-    """The return policy with the largest lower bound on the probability of returning."""
+    """The return policy with the largest lower bound on the probability of returning.
+
+    A limited return follows ``layers[i]`` while at least ``since[i]`` and fewer than
+    ``since[i + 1]`` steps are left.
+    """
 
     value: FloatArray  # [S] lower bound on the probability of returning, in [0, 1]
     policy: IntArray  # [S] action, or GIVE_UP; for a limited return, with all steps left
     gap: float  # upper bound on the difference between the optimum and `value`
     status: Status
     rounds: int
-    layers: IntArray | None = None  # [L, S] policies of a limited return; see `within`
+    layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
     since: IntArray | None = None  # [L] least number of steps left at which each layer is followed
+
+
+class _Returning(SparseEngine):
+    """Policy iteration on the return problem; its totals are the value and the number of moves."""
+
+    def __init__(self, model: SparseMDP, correction: FloatArray, at_home: BoolArray) -> None:
+        stop = np.stack([at_home.astype(np.float64), np.zeros(model.states)])
+        super().__init__(model, 1.0, np.empty((2, *correction.shape)), 1.0, stop)
+        usable = np.isfinite(model.reward) & ~at_home[:, None]
+        self.totals[0] = np.where(usable, correction, -np.inf)
+        self.totals[1] = self.folded.leave  # an attempt that fails and stays is no move
+        self.at_home = at_home
+
+    def evaluate(self, policy: IntArray) -> FloatArray:
+        values = super().evaluate(policy)
+        value, moves = values
+        if value.max() > 1.5 or moves[policy != STOP].min(initial=1.0) < 0.5:
+            values[:] = np.nan  # impossible, by rounding
+        return values
+
+    def rounded(self, values: FloatArray) -> FloatArray:
+        """Return the value [S] of `values` [2, S], rounded down; 0 away from home for NaN."""
+        value = np.clip(np.nan_to_num(values[0] - UNIT * values[1]), 0.0, 1.0)
+        return np.where(self.at_home, 1.0, value)
 
 
 def solve_return(
@@ -77,11 +100,22 @@ def solve_return(
     """
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
-        distance, policy = distances_home(
-            unsigned(model.dest), open_success(model), correction, unsigned(home), ways_to(model)
-        )
+        distance, policy = _distances(model, correction, home)
         return ReturnSolution(chances_home(distance), policy, 0.0, Status.OPTIMAL, 1)
-    return _policy_iteration(model, correction, home, start)
+    engine = _Returning(model, correction, _mask(model, home))
+    assert engine.stop is not None
+    give_up: IntArray = np.full(model.states, STOP, np.int32)
+    known = [PolicySolution(give_up, engine.stop, np.inf, Status.NOT_CONVERGED, 0)]
+    if start is not None:
+        policy = np.where(engine.at_home, STOP, start).astype(np.int32)
+        values = engine.evaluate(policy)
+        if np.isfinite(values).all():
+            known.append(PolicySolution(policy, values, np.inf, Status.NOT_CONVERGED, 0))
+    found = engine.optimise(np.array([1.0, 0.0]), known)
+    gap = min(1.0, found.gap) + min(1.0, UNIT * float(found.values[1].max()))
+    status = Status.NUMERICAL if found.rounds < ROUND_LIMIT else Status.NOT_CONVERGED
+    status = Status.OPTIMAL if gap <= RETURN_GAP else status
+    return ReturnSolution(engine.rounded(found.values), found.policy, gap, status, found.rounds)
 
 
 def return_value(
@@ -91,11 +125,112 @@ def return_value(
 
     It is the value that `solve_return` returns with this policy.
     """
-    at_home = np.zeros(model.states, dtype=bool)
-    at_home[home] = True
-    reward = np.where(np.isfinite(model.reward), correction, -np.inf)
-    solved = _evaluate(fold(model, 1.0), reward, policy, at_home)
-    return at_home.astype(np.float64) if solved is None else _rounded(*solved, at_home)
+    engine = _Returning(model, correction, _mask(model, home))
+    return engine.rounded(engine.evaluate(np.where(engine.at_home, STOP, policy).astype(np.int32)))
+
+
+def solve_return_within(
+    model: Model,
+    steps: int,
+    home: IntArray,
+    correction: FloatArray | None,
+    *,
+    at_once: bool = False,
+) -> ReturnSolution:
+    """Return the policies with the best lower bound on reaching `home` [n] within `steps`.
+
+    `correction` [S, A], at most 0, holds for any policy; None omits this bound. `at_once` adds the
+    bound by first attempts, which needs `Moves`.
+    """
+    error, each = InvalidProblemError, np.arange(model.states)
+    home = check_home(model, home)
+    if steps < 1:
+        raise error(f"the horizon is {steps} steps, expected at least 1")
+    if at_once and not isinstance(model, Moves):
+        raise error("the bound by first attempts needs a move-or-stay model")
+    if correction is not None:
+        base, sigma = model, check_correction(model, correction)
+        if at_once and isinstance(model, Moves):
+            success = np.concatenate([model.success, np.ones_like(model.success)], axis=1)
+            base = Moves(np.tile(model.dest, 2), success, np.tile(model.reward, 2))
+            sigma = np.concatenate([sigma, model.success - 1.0], axis=1)
+        long, homes = over_steps(base, steps), _at_any_step(home, steps, model.states)
+        sigma = np.tile(sigma, (steps + 1, 1))
+        found = solve_return(long, sigma, homes)
+        policy = _kept(found.value, found.policy, model.states)
+        value = return_value(long, sigma, homes, policy.ravel())[-model.states :]
+        policy = np.where(policy == GIVE_UP, GIVE_UP, policy % model.actions).astype(np.int32)
+        return _limited(value, policy[1:], found.gap, found.status)
+    if not (at_once and isinstance(model, Moves)):
+        raise error("a bound is required: give a correction, or at_once=True")
+    sigma = (model.success - 1.0) * model.success
+    if steps >= UNLIMITED_FACTOR * np.sqrt(model.states):
+        distance, policy = _distances(model, sigma, home)
+        ahead = np.where(policy == GIVE_UP, each, model.dest[each, policy])
+        length = (policy != GIVE_UP).astype(np.int64)
+        for _ in range(model.states.bit_length()):  # twice as far each time
+            length, ahead = length + length[ahead], ahead[ahead]
+        if length.max() <= steps:
+            return _limited(chances_home(distance), policy[None], 0.0, Status.OPTIMAL)
+    graph, homes = _moves_over_steps(model, steps), _at_any_step(home, steps, model.states)
+    distance, policy = _distances(graph, np.tile(sigma, (steps + 1, 1)), homes)
+    value, policy = chances_home(distance)[-model.states :], _kept(-distance, policy, model.states)
+    return _limited(value, policy[1:], 0.0, Status.OPTIMAL)
+
+
+def _limited(value: FloatArray, policy: IntArray, gap: float, status: Status) -> ReturnSolution:
+    """Return the solution with a `policy` [H, S] for 1 to H steps left; equal layers are joined."""
+    new = np.append(True, (policy[1:] != policy[:-1]).any(axis=1))
+    return ReturnSolution(
+        value, policy[-1], gap, status, len(policy), policy[new], 1 + np.flatnonzero(new)
+    )
+
+
+def _kept(value: FloatArray, policy: IntArray, states: int) -> IntArray:
+    """Return the policy [1 + H, S] that changes an action only where more steps are worth more.
+
+    `value` and `policy` are [(1 + H)·S].
+    """
+    values, kept = value.reshape(-1, states), policy.reshape(-1, states).copy()
+    for left in range(2, len(kept)):
+        same = values[left] <= values[left - 1]
+        kept[left] = np.where(same, kept[left - 1], kept[left])
+    return kept
+
+
+def _moves_over_steps(model: Moves, steps: int) -> Moves:
+    """Return the graph over (steps left, state) in which every move works at its first attempt.
+
+    The number of a state is as in `over_steps`. With no steps left, all actions stay.
+    """
+    check_horizon(model, steps)
+    if (key := f"{steps} steps") not in model.memo:
+        states = np.arange(model.states)[:, None]
+        left = model.states * np.arange(steps)[:, None, None]
+        dest = (left + model.dest).reshape(-1, model.actions)
+        dest = np.concatenate([np.broadcast_to(states, model.dest.shape), dest])
+        model.memo[key] = Moves(dest, np.ones(dest.shape))
+    graph: Moves = model.memo[key]
+    success = np.tile(open_success(model), (steps + 1, 1))
+    return graph.with_success(success, valid=True)
+
+
+def _at_any_step(home: IntArray, steps: int, states: int) -> IntArray:
+    """Return the numbers of the states `home` [n] with 0 to `steps` steps left."""
+    return (home + states * np.arange(steps + 1)[:, None]).ravel().astype(np.int32)
+
+
+def _mask(model: Model, home: IntArray) -> BoolArray:
+    """Return the mask [S] of the states `home` [n]."""
+    mask = np.zeros(model.states, np.bool_)
+    mask[home] = True
+    return mask
+
+
+def _distances(model: Moves, correction: FloatArray, home: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the distance [S] of each state to `home` [n], and the policy [S] of shortest paths."""
+    given = open_success(model), frozen(correction), unsigned(home)
+    return distances_home(unsigned(model.dest), *given, ways_to(model))
 
 
 def check_home(model: Model, home: IntArray) -> IntArray:
@@ -121,76 +256,5 @@ def check_correction(model: Model, correction: FloatArray) -> FloatArray:
 def open_success(model: Moves) -> FloatArray:
     """Return the success probabilities [S, A], 0 for actions that can't be chosen, read-only."""
     if is_default_zero(model.reward):
-        return model.success
+        return frozen(model.success)
     return frozen(np.where(np.isfinite(model.reward), model.success, 0.0))
-
-
-def _policy_iteration(
-    model: SparseMDP, correction: FloatArray, home: IntArray, start: IntArray | None
-) -> ReturnSolution:
-    """Return the solution on a general model; see the module docstring."""
-    folded = fold(model, 1.0)
-    reward = np.where(np.isfinite(model.reward), correction, -np.inf)
-    at_home = np.zeros(model.states, dtype=bool)
-    at_home[home] = True
-    policy: IntArray = np.full(model.states, GIVE_UP, dtype=np.int32)
-    value, moves = at_home.astype(np.float64), np.zeros(model.states)
-    while start is not None:
-        first = _evaluate(folded, reward, start, at_home)
-        if first is None:
-            break
-        if first[0].min() >= 0.0:
-            policy, (value, moves) = start, first
-            break
-        start = np.where(first[0] < 0.0, GIVE_UP, start).astype(np.int32)
-    status, gap, rounds = Status.NOT_CONVERGED, 1.0, 0
-    while rounds < ROUND_LIMIT:
-        rounds += 1
-        q = folded.q(reward, value)
-        choice = q.argmax(axis=1).astype(np.int32)
-        gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
-        gap = max(0.0, float(gain.max()))
-        settled = gap <= GAIN_TOLERANCE  # gains are rounding, or small gains that add up
-        rising = gain > (0.0 if settled else GAIN_TOLERANCE)
-        better = np.where(rising, choice, policy)
-        solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
-        rise = np.zeros(1) if solved is None else solved[0] - value
-        adds_up = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE
-        if settled and not adds_up:
-            status = Status.OPTIMAL
-            break
-        if solved is None:
-            status = Status.NUMERICAL
-            break
-        policy, (value, moves) = better, solved
-    gap += min(1.0, UNIT * float(moves.max()))
-    if gap > GAP_TOLERANCE and status is Status.OPTIMAL:
-        status = Status.NUMERICAL
-    return ReturnSolution(_rounded(value, moves, at_home), policy, gap, status, rounds)
-
-
-def _rounded(value: FloatArray, moves: FloatArray, at_home: BoolArray) -> FloatArray:
-    """Return a value [S] rounded down, for an expected number of moves [S]."""
-    return np.where(at_home, 1.0, np.clip(value - UNIT * moves, 0.0, 1.0))
-
-
-def _evaluate(
-    folded: Folded, reward: FloatArray, policy: IntArray, at_home: BoolArray
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the value [S] and the expected number of moves [S] of a proper return policy.
-
-    `at_home` [S] is the mask of home. Return None if, by rounding, the linear system is singular or
-    its solution is impossible.
-    """
-    value = at_home.astype(np.float64)
-    moves = np.zeros_like(value)
-    active = np.flatnonzero((policy != GIVE_UP) & ~at_home).astype(np.int32)
-    onward, leave = folded.rows(active, policy)
-    gain = np.column_stack([reward[active, policy[active]] + onward @ value, leave])
-    solved = solve_folded(onward[:, active], leave, gain)
-    if solved is None or not np.isfinite(solved).all():
-        return None
-    if solved[:, 1].min(initial=1.0) < 0.5 or solved[:, 0].max(initial=0.0) > 1.5:
-        return None
-    value[active], moves[active] = solved.T
-    return value, moves

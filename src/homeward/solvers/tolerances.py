@@ -1,10 +1,21 @@
-"""Tolerances that the constrained solvers share."""
+"""The tolerances of the solvers, each with its one meaning."""
 
 import numpy as np
 
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 8.0 * EPSILON  # relative rounding error of a value, per step
+UNIT = 32.0 * EPSILON  # bound on a probability's rounding error, per move of a way home
+
+SLACK = 2e-14  # an action is better if it adds more than this share of the largest value
 FEASIBILITY_TOLERANCE = 1e-9  # largest accepted shortfall, without the allowance for rounding
 GAP_TOLERANCE = 1e-8  # largest gap of an optimal solution, as a share of the largest value
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a value, per step
+RETURN_GAP = 1e-9  # largest gap of an optimal return policy
+PRICE_TOLERANCE = 1e-13  # a column improves a mixture if its value is larger by this share
+CLOSE_GAP = 1e-11  # a search ends if the gap is below this share of the largest value
+
+SMALLEST_GAP = 1e-290  # a gap up to this is accepted, however small the values are
+LARGEST_TOTAL = 1e290  # limit of the absolute value of a total, so that no sum overflows
+MIN_CHANCE = 1e-250  # smallest probability of leaving a state that does not count as 0
 
 
 def met_within(span: float) -> float:

@@ -27,7 +27,7 @@ from homeward.kinds.rover.outputs import (
 from homeward.kinds.rover.summary import command_of, summary_of, vehicle_words
 from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
-from homeward.solvers.reach import reached
+from homeward.solvers.paths import reached
 from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 

@@ -1,7 +1,7 @@
-"""Shortest paths to home on move-or-stay graphs, by search over reversed edges.
+"""Searches on graphs: shortest paths to home over reversed edges, and reachable states.
 
 The edge of action a in s costs ``−correction[s, a] / success[s, a]``; there is no edge if the
-success is below `MIN_SUCCESS`. Distances of 1 or more count as infinite. Each sum is rounded up, so
+success is below `MIN_CHANCE`. Distances of 1 or more count as infinite. Each sum is rounded up, so
 no distance is too short.
 """
 
@@ -11,14 +11,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
-from homeward.models import Moves
+from homeward.models import Model, Moves
+from homeward.solvers.tolerances import MIN_CHANCE
 
 Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]  # the result of `reverse_edges`
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51  # more than the rounding of a quotient, sum and product
-MIN_SUCCESS = 1e-250  # smallest success probability of an edge
+LARGE_FRACTION = 0.1  # if this share of the largest reward is reachable, nothing is changed
 BUCKET_POWERS, BUCKET_BITS = 64, 6  # distances from 2**−64 to 1, in 2**6 buckets per power of 2
 
 
@@ -121,97 +122,10 @@ def chances_home(distance: FloatArray) -> FloatArray:
     return np.where(distance > 0.0, np.maximum(0.0, (1.0 - distance) * DOWN), 1.0)
 
 
-@njit(cache=True, error_model="numpy")
-def shortest_within(
-    success: FloatArray,
-    correction: FloatArray,
-    home: IntArray,
-    ways: Ways,
-    steps: int,
-    small: IntArray,
-) -> tuple[FloatArray, IntArray, int]:
-    """Return distances to home [S] over at most ``steps`` edges, policies [N, S], and a number L.
-
-    Policy i < L has the first actions of shortest paths with at most i + 1 edges (−1: no path).
-    Policies from L on are not set. The policies have the dtype of ``small``.
-    """
-    states, (first, source, action) = len(success), ways
-    distance = np.full(states, np.inf)
-    choice = np.full(states, -1, small.dtype)
-    rose = np.zeros(states, np.bool_)
-    front, ahead = np.empty(states, np.int64), np.empty(states, np.int64)
-    here = np.empty(states)  # distances of the front before this layer
-    count = 0
-    for h in home:
-        if distance[h] != 0.0:
-            distance[h] = 0.0
-            front[count] = h
-            here[count] = 0.0
-            count += 1
-    layers = np.empty((min(steps, 8), states), small.dtype)
-    layer = 0
-    while layer < steps and count > 0:
-        more = 0
-        for i in range(count):
-            t = front[i]
-            for e in range(first[t], first[t + 1]):
-                s = source[e]
-                if distance[s] <= here[i]:
-                    continue
-                a = action[e]
-                candidate = _extended(here[i], success[s, a], correction[s, a])
-                if candidate >= 1.0 or candidate >= distance[s]:
-                    continue
-                distance[s] = candidate
-                choice[s] = a
-                if not rose[s]:
-                    rose[s] = True
-                    ahead[more] = s
-                    more += 1
-        if more == 0:
-            break
-        for i in range(more):
-            s = ahead[i]
-            rose[s] = False
-            front[i] = s
-            here[i] = distance[s]
-        count = more
-        if layer == len(layers):
-            more_layers = min(steps, 2 * layer) - layer
-            layers = np.concatenate((layers, np.empty((more_layers, states), small.dtype)))
-        for s in range(states):
-            layers[layer, s] = choice[s]
-        layer += 1
-    return distance, layers, layer
-
-
-@njit(cache=True, error_model="numpy")
-def longest(dest: IntArray, policy: IntArray) -> int:
-    """Return the number of edges of the longest path of an acyclic policy [S]; −1 ends a path."""
-    states = len(dest)
-    edges = np.full(states, -1, np.int64)
-    path = np.empty(states, np.int64)
-    most = 0
-    for root in range(states):
-        s, length = root, 0
-        while edges[s] < 0 and policy[s] >= 0:
-            path[length] = s
-            length += 1
-            s = dest[s, policy[s]]
-        if edges[s] < 0:
-            edges[s] = 0
-        total = edges[s]
-        for i in range(length - 1, -1, -1):
-            total += 1
-            edges[path[i]] = total
-        most = max(most, total)
-    return most
-
-
 @njit(cache=True, error_model="numpy", inline="always")
 def _extended(distance: float, success: float, correction: float) -> float:
     """Return a distance extended by one edge, rounded up; infinite if there is no edge."""
-    if success < MIN_SUCCESS:
+    if success < MIN_CHANCE:
         return np.inf
     cost = -correction / success
     return (distance + cost) * UP if cost > 0.0 else distance
@@ -234,3 +148,68 @@ def _unlink(after: IntArray, before: IntArray, s: int) -> None:
     before[after[s]] = before[s]
     after[s] = s
     before[s] = s
+
+
+def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
+    """Set `objective` [S, A] to 0 in unreachable states if its largest rewards are there.
+
+    Tolerances are relative to the largest value of an objective. A reward that no policy can reach
+    from `start` must not count: compared with an unreachable reward of 1e12, a value of 9 would be
+    within the tolerance of 0. This does not change the value of the start. Rewards of −inf stay.
+    """
+    lowest = float(objective.min())
+    if lowest == -np.inf:
+        lowest = float(objective.min(where=objective > -np.inf, initial=0.0))
+    large = LARGE_FRACTION * max(float(objective.max()), -lowest)
+    if isinstance(model, Moves):
+        edges = np.arange(model.dest.size + 1), model.dest.ravel(), model.success.ravel()
+    else:
+        rows = model.transitions
+        edges = rows.indptr, rows.indices, rows.data
+    found, seen = search(*edges, objective, start, large)
+    if not found:
+        objective[~seen[:, None] & (objective > -np.inf)] = 0.0
+
+
+def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
+    """Return the mask [S] of states that moves with positive probability reach from `state`."""
+    edges = np.arange(dest.size + 1), dest.ravel(), success.ravel()
+    return search(*edges, np.zeros(dest.shape), state, np.inf)[1]
+
+
+@njit(cache=True, error_model="numpy")
+def search(
+    indptr: IntArray,
+    indices: IntArray,
+    data: FloatArray,
+    objective: FloatArray,
+    start: int,
+    large: float,
+) -> tuple[bool, BoolArray]:
+    """Return whether a reward of absolute value ``large`` or more is reachable from ``start``.
+
+    Also return the mask [S] of states that were reached until such a reward was found. Row s·A + a
+    of the sparse matrix (indptr, indices, data) has the transitions of action a in state s.
+    """
+    states, actions = objective.shape
+    seen = np.zeros(states, np.bool_)
+    queue = np.empty(states, np.int64)
+    queue[0], count, seen[start] = start, 1, True
+    for i in range(states):
+        if i == count:
+            break
+        s = queue[i]
+        for a in range(actions):
+            reward = objective[s, a]
+            if reward == -np.inf:
+                continue
+            if abs(reward) >= large:
+                return True, seen
+            row = s * actions + a
+            for k in range(indptr[row], indptr[row + 1]):
+                t = indices[k]
+                if not seen[t] and data[k] > 0.0:
+                    seen[t] = True
+                    queue[count] = t
+                    count += 1
+    return False, seen

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import ORDINARY, dense, general_models, models, move_graphs
 
-from homeward.arrays import frozen
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
-from homeward.solvers.graphs import shortest_within
 from lab.check.run_promise import exact_return_within
 
 if TYPE_CHECKING:
@@ -213,18 +211,23 @@ def grid(rows_: int, columns: int, seed: int) -> Moves:
 
 
 @pytest.mark.parametrize("steps", [1, 3, 9, 30, 47, 60, 200])
-def test_both_searches_give_the_same_for_any_limit(steps: int) -> None:
-    from homeward.solvers.graphs import unsigned, ways_to
-
+def test_on_a_larger_grid_it_is_the_shortest_path_of_so_many_edges(steps: int) -> None:
     model = grid(20, 26, 3)
     found = solve_return_within(model, steps, HOME, None, at_once=True)
-    sigma = (model.success - 1.0) * model.success
-    distance, _, _ = shortest_within(
-        model.success, frozen(sigma), unsigned(HOME), ways_to(model), steps, np.empty(0, np.int8)
-    )
+    distance = np.where(np.arange(model.states) == 0, 0.0, np.inf)
+    for _ in range(steps):
+        distance = np.minimum(distance, (1.0 - model.success + distance[model.dest]).min(axis=1))
     assert found.value == pytest.approx(np.maximum(0.0, 1.0 - distance), abs=1e-12)
     exact = exact_return_within(dense(model), rows(found, steps), HOME)
     assert (found.value <= exact + 1e-12).all()
+
+
+def test_an_action_changes_only_where_more_steps_are_worth_more() -> None:
+    # Both ways are sure. The short one, action 1, is kept however many steps are left.
+    model = Moves(np.array([[0, 0], [2, 0], [0, 0]]), np.ones((3, 2)))
+    for sigma in (None, np.zeros((3, 2))):
+        found = solve_return_within(model, 9, HOME, sigma, at_once=True)
+        assert [row(found, h)[1] for h in (1, 2, 9)] == [1, 1, 1]
 
 
 def test_a_long_corridor_is_not_walked_in_time_however_large_the_limit() -> None:

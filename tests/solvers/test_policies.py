@@ -21,7 +21,7 @@ from tests.conftest import (
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.solvers import PolicySolution, Status, engine
-from homeward.solvers.engines import MovesEngine, SparseEngine, first_policy
+from homeward.solvers.policies import MovesEngine, SparseEngine, first_policy
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray

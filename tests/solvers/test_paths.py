@@ -12,11 +12,16 @@ from scipy.sparse.csgraph import dijkstra
 from tests.conftest import move_graphs, tables
 
 from homeward.arrays import frozen
-from homeward.solvers.graphs import distances_home, reverse_edges, unsigned
+from homeward.models import Model, Moves
+from homeward.solvers.paths import (
+    distances_home,
+    reverse_edges,
+    silence_unreachable,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Moves
 
 
 @given(move_graphs(), st.sampled_from([np.uint8, np.int32]))
@@ -136,3 +141,33 @@ def test_a_way_of_infinite_cost_is_no_way() -> None:
     dest, success = np.array([[0], [0]], np.int32), np.array([[1.0], [1e-200]])
     distance, choice = ways_home(dest, success, np.full((2, 1), 1e200), [0])
     assert (distance[1], choice[1]) == (np.inf, -1)
+
+
+# Two places, an island, and a cliff to which no move ever works.
+DEST = np.array([[0, 1], [1, 3], [2, 2], [3, 3]])
+ISLAND = Moves(DEST, np.array([[1.0, 0.5], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
+
+
+@pytest.mark.parametrize("model", [ISLAND, ISLAND.sparse()])
+def test_what_is_out_of_reach_counts_for_nothing_where_it_is_largest(model: Model) -> None:
+    objective = np.array([[1.0, -np.inf], [9.0, 2.0], [1e12, -np.inf], [5.0, -1e9]])
+    silence_unreachable(model, objective, 1)
+    assert objective.tolist() == [[0.0, -np.inf], [9.0, 2.0], [0.0, -np.inf], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("model", [ISLAND, ISLAND.sparse()])
+def test_an_action_that_can_not_be_chosen_leads_nowhere(model: Model) -> None:
+    objective = np.array([[1.0, -np.inf], [9.0, 2.0], [1.0, -np.inf], [5.0, 1.0]])
+    silence_unreachable(model, objective, 0)
+    assert objective.tolist() == [[1.0, -np.inf], [9.0, 2.0], [1.0, -np.inf], [5.0, 1.0]]
+    objective[1, 0] = 11.0
+    silence_unreachable(model, objective, 0)
+    assert objective.tolist() == [[1.0, -np.inf], [0.0, 0.0], [0.0, -np.inf], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("model", [ISLAND, ISLAND.sparse()])
+def test_what_is_in_reach_and_of_the_same_size_leaves_all_as_it_is(model: Model) -> None:
+    objective = np.array([[0.0, 0.0], [-2.0, 0.0], [9.0, 9.0], [9.0, 9.0]])
+    before = objective.copy()
+    silence_unreachable(model, objective, 0)
+    assert (objective == before).all()
