@@ -17,8 +17,8 @@ from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.bonuses import InformationGain
 from homeward.criteria import ReturnHome
 from homeward.kinds.rover.world import Rover, draw_heights, middle_of
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 
 SHAPE, CELL, REACH = (50, 100), 20.0, 29.0
 KERNEL = Matern(9.0, 60.0)

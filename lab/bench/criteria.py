@@ -19,8 +19,8 @@ import numpy as np
 from homeward.arrays import BoolArray
 from homeward.bonuses import Information
 from homeward.criteria import Criterion, ReturnHome, StayInside
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
 from lab.bench.terrain import SENSOR, quartiles, set_out
 
 DISCOUNT = 0.999

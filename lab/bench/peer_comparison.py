@@ -23,7 +23,7 @@ from homeward.arrays import FloatArray
 from homeward.bonuses import Information
 from homeward.criteria import ReturnHome
 from homeward.models import Model, SparseMDP
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.solvers import engine, solve_constrained
 from lab.bench import peers, storm
 from lab.bench.planning import statement

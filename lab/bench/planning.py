@@ -21,8 +21,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import TerrainBelief
 from homeward.bonuses import Information
 from homeward.criteria import ReturnHome, Situation
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
 from homeward.solvers import ConstrainedProblem, Status
 from lab.bench.peers import clarabel_lp, highs_lp
 from lab.bench.terrain import SENSOR, quartiles, set_out

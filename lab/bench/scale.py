@@ -22,8 +22,8 @@ from homeward.bonuses import InformationGain
 from homeward.criteria import ReturnHome
 from homeward.kinds.rover.kind import ROVER
 from homeward.kinds.rover.world import Rover
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 from homeward.runs.log import to_line
 from homeward.runs.retracing import to_record
 from homeward.solvers.paths import ways_to

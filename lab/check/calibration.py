@@ -46,9 +46,9 @@ from homeward.kinds.rover.world import Rover
 from homeward.models import Model, Moves
 from homeward.paper.levels import held_chance, held_works
 from homeward.paper.mars import RING
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.solvers import GIVE_UP
 from homeward.studies.work import play

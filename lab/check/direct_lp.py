@@ -19,8 +19,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions
 from homeward.criteria import Criterion, EarnAtLeast, StayInside
 from homeward.models import Model, Moves
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
 from homeward.solvers import Status
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import BoundCase, far_bonus

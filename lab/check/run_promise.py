@@ -30,9 +30,9 @@ from homeward.bonuses import Bonus, RMax
 from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import Criterion, Home, ReturnHome, StayInside
 from homeward.models import Model, Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
-from homeward.planning.planner import Planner
 from homeward.planning.promise import Held, Promise
 from homeward.solvers import GIVE_UP
 

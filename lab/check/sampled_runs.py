@@ -21,8 +21,8 @@ from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.world import Prior, TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 from homeward.planning.sampled import Sampled
 
 POND = TileMap(("SFF", "FHF", "FFF"))

@@ -27,9 +27,9 @@ from homeward.kinds.rover.kind import make as make_rover
 from homeward.kinds.tabular.world import tile_belief
 from homeward.models import Model, Moves
 from homeward.paper.toytext import DrawnWorld
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
 from homeward.planning.ledger import Ledger
-from homeward.planning.planner import Planner
 from homeward.planning.promise import Held
 from homeward.planning.remote import held_ways
 from homeward.replay.moment import Moment

@@ -20,8 +20,8 @@ from homeward.bonuses import InformationGain
 from homeward.criteria import ReturnHome
 from homeward.kinds.rover.world import Rover, draw_heights
 from homeward.paper.levels import held_works
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 from lab.check.calibration import PlanCalibration
 
 BELIEFS = ("independent", "correlated")

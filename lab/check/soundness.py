@@ -30,9 +30,8 @@ from homeward.certificates.policy_values import (
 )
 from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, Situation, StayInside
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner, pose
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
-from homeward.planning.problem import pose
 from homeward.solvers import Status, engine, engine_for
 from homeward.solvers.steps_left import policies_by_state
 

@@ -31,8 +31,8 @@ from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Verdict
-from homeward.planning.planner import Planner
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case

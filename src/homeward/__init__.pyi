@@ -61,6 +61,7 @@ from .missions import Mission as Mission
 from .models import Model as Model
 from .models import Moves as Moves
 from .models import SparseMDP as SparseMDP
+from .planning.algorithm1 import Planner as Planner
 from .planning.explorer import End as End
 from .planning.explorer import Explorer as Explorer
 from .planning.explorer import Step as Step
@@ -68,7 +69,6 @@ from .planning.paper import PaperExplorer as PaperExplorer
 from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
-from .planning.planner import Planner as Planner
 from .planning.promise import Held as Held
 from .planning.promise import Proposal as Proposal
 from .planning.sampled import Sampled as Sampled

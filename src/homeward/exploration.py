@@ -21,8 +21,8 @@ from homeward.errors import InvalidProblemError
 from homeward.extras import need
 from homeward.html import card
 from homeward.models import Model, Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Step
-from homeward.planning.planner import Planner
 from homeward.planning.remote import held_ways
 from homeward.words import counted, recalled
 from homeward.worlds import ModelWorld, World

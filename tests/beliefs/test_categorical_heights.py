@@ -25,7 +25,7 @@ from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ from homeward.beliefs.observations import Transition
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from homeward.beliefs.categorical_heights import HeightBelief, Reveal
 from homeward.certificates import PlanCase
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:

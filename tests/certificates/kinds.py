@@ -7,7 +7,7 @@ import numpy as np
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.runs import Config, Kind, Setup
 
 LEADS = {(0, 0): 1, (1, 0): 1, (1, 1): 0}

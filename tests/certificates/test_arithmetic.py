@@ -14,7 +14,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:

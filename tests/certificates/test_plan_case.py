@@ -16,7 +16,7 @@ from homeward.criteria import (
     StayInside,
 )
 from homeward.errors import InvalidProblemError
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 
 
 def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:

@@ -27,7 +27,7 @@ from homeward.paper.counterexamples import (
     way_home,
     which_way_back,
 )
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.paper import timing
 from homeward.paper.timing import PAPER, time_settings
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 
 if TYPE_CHECKING:
     import pytest

@@ -12,8 +12,8 @@ from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.planning.adaptive import MAX_WORLDS, Worlds, can_reach, set_of
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 from homeward.planning.promise import Held
 
 if TYPE_CHECKING:

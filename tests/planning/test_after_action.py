@@ -10,9 +10,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
 from homeward.criteria import Criterion, Limit, ReturnHome
 from homeward.models import Model, Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
 from homeward.replay import Moment
 from homeward.worlds import ModelWorld
 

@@ -14,9 +14,9 @@ from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide
-from homeward.planning.planner import Planner
 from homeward.worlds import ModelWorld
 
 

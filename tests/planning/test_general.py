@@ -14,12 +14,12 @@ from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.general import best_ratio
 from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
-from homeward.planning.planner import Planner
 from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:

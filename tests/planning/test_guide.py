@@ -13,11 +13,11 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.plan import Verdict
-from homeward.planning.planner import Planner
 from lab.check import run_promise
 
 

@@ -13,8 +13,8 @@ from homeward.bonuses import Looks, RMax
 from homeward.criteria import Limit, ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.planner import Planner
 
 
 class Arrive:

@@ -13,9 +13,9 @@ from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Step
 from homeward.planning.paper import FRUITLESS, PaperExplorer
-from homeward.planning.planner import Planner
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ def test_a_world_that_does_what_the_belief_rules_out_refutes_it() -> None:
 
 
 def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
-    # As in test_decision: a meadow that is safe at 0.9546, and a cliff that pays a hundred times.
+    # As in test_algorithm1_action: a meadow that is safe at 0.9546, and a cliff that pays much.
     rows = np.zeros((4, 3, 4))
     rows[0, [0, 1, 2], [0, 1, 2]] = 1.0
     rows[1, :, 0], rows[1, :, 3] = 0.99, 0.01

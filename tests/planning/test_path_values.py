@@ -15,8 +15,8 @@ from homeward.certificates import judge
 from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Evaluator
-from homeward.planning.planner import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

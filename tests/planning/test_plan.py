@@ -11,8 +11,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Evaluator, Verdict
-from homeward.planning.planner import Planner
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING
 from homeward.words import VERDICTS
@@ -56,7 +56,7 @@ def test_without_names_there_are_numbers() -> None:
 
 
 def test_a_printed_plan_says_what_it_is_worth_and_what_nothing_is_worth_more_than() -> None:
-    # Worked out in test_planner: 0.4 at level 0.9, and a unit of safety costs 4.
+    # Worked out in test_algorithm1: 0.4 at level 0.9, and a unit of safety costs 4.
     text = str(plan(NAMED, ReturnHome(0.9)))
     assert "Its exploration value is 0.4" in text
     assert "no safe plan has more than 0.4 (optimal)" in text

@@ -11,11 +11,11 @@ from homeward.bonuses import Looks, RMax
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.models import Moves
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.gain_search import Scratch, Shares
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Task
 from homeward.planning.ledger import Ledger
-from homeward.planning.planner import Planner
 from homeward.planning.promise import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import BEAM_PRICE, SWITCH_MARGIN, RateSearch, View

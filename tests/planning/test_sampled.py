@@ -17,12 +17,12 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import Moves, SparseMDP
 from homeward.paper.toytext import KNOWN_TO_SLIP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Evaluator
-from homeward.planning.planner import Planner
 from homeward.planning.promise import Held, Tally
 from homeward.planning.sampled import Sampled, come_home, draw, sampled_returns
 

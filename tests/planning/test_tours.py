@@ -12,10 +12,10 @@ from homeward.bonuses import Looks, Uncover
 from homeward.criteria import ReturnHome
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer, Step
 from homeward.planning.gain_search import Scratch, Shares, best_tour
 from homeward.planning.paper import PaperExplorer
-from homeward.planning.planner import Planner
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

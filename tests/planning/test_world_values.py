@@ -14,8 +14,8 @@ from homeward.certificates.plan_case import PlanCase
 from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Evaluator
-from homeward.planning.planner import Planner
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from homeward.criteria import ReturnHome
 from homeward.kinds.reachability import can_reach_start
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.replay import InterruptedReplayError, Replay
 from homeward.replay.events import events_of, refused_actions, trapped_at
 from homeward.replay.moment import looks_of

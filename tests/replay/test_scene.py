@@ -15,7 +15,7 @@ from homeward.criteria import StayInside
 from homeward.kinds.rover.scene import scene_of as rover_scene_of
 from homeward.kinds.rover.scene import steepest
 from homeward.kinds.rover.terrain import crossings_of, slope_deviation
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.replay import Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run, find_kind

@@ -14,7 +14,7 @@ from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
 from homeward.models import Moves
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.runs import Config, Kind, Run, Setup
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from homeward.criteria import ReturnHome
 from homeward.errors import InvalidFileError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.models import Moves
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.paper import PaperExplorer
-from homeward.planning.planner import Planner
 from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run as Runs
 from homeward.runs import RunStatus, run

@@ -28,7 +28,7 @@ from homeward.solvers import Status
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.models import Model
-    from homeward.planning.planner import Planner
+    from homeward.planning.algorithm1 import Planner
     from homeward.worlds import World
 
 STREAM = 0xA6E27  # key of the random numbers of agents; worlds have other keys

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from homeward.agents.agent import Agent
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
+    from homeward.planning.algorithm1 import Planner
     from homeward.planning.explorer import Loop
     from homeward.planning.guide import Task
-    from homeward.planning.planner import Planner
     from homeward.planning.rate import RateSearch
     from homeward.worlds import World
 

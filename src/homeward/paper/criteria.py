@@ -17,9 +17,8 @@ from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves
+from homeward.planning.algorithm1 import Planner, pose
 from homeward.planning.plan import Plan
-from homeward.planning.planner import Planner
-from homeward.planning.problem import pose
 from homeward.solvers import engine_for
 from homeward.solvers.steps_left import policies_by_state
 from homeward.words import at_least

@@ -23,9 +23,9 @@ from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Step
 from homeward.planning.plan import Plan, Verdict
-from homeward.planning.planner import Planner
 from homeward.solvers.paths import reached
 from homeward.studies.work import play
 

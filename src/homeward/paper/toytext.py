@@ -37,8 +37,8 @@ from homeward.kinds.tabular.world import (
 )
 from homeward.models import Model, SparseMDP
 from homeward.planning.adaptive import set_of
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Loop
-from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.studies.work import play
 

@@ -26,9 +26,9 @@ from homeward.words import why_ended
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
+    from homeward.planning.algorithm1 import Planner
     from homeward.planning.guide import Decision
     from homeward.planning.plan import Plan
-    from homeward.planning.planner import Planner
     from homeward.planning.promise import Held
     from homeward.worlds import World
 

@@ -32,6 +32,7 @@ from homeward.criteria import ReturnHome, StayInside, home_states
 from homeward.errors import InvalidProblemError
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.adaptive import set_of
+from homeward.planning.algorithm1 import Planner, check_claims, check_rewards
 from homeward.planning.driven import Driven
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
@@ -39,7 +40,6 @@ from homeward.planning.general_returns import Returns, returns_of, way_home_of
 from homeward.planning.graph import MIN_SUCCESS, graph_of, may_reach
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
-from homeward.planning.planner import Planner, check_claims, check_rewards
 from homeward.planning.promise import Held, Promise
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch

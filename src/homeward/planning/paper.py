@@ -23,8 +23,8 @@ from homeward.words import floored
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
+    from homeward.planning.algorithm1 import Planner
     from homeward.planning.plan import Plan
-    from homeward.planning.planner import Planner
     from homeward.worlds import World
 
 FRUITLESS = 100  # infeasible plans in a row, without news or a new state, until a run ends

@@ -21,8 +21,8 @@ from homeward.criteria import (
 )
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
-from homeward.planning.problem import lower
 from homeward.planning.world_values import Followed, world_values
+from homeward.solvers.tolerances import EPSILON
 
 
 def proven(
@@ -66,3 +66,11 @@ def proven(
     if evaluator is not Evaluator.EXACT and all(map(le, sharp, bounds)):
         evaluator = Evaluator.CORRECTION
     return sharp, evaluator
+
+
+def lower(least: float, unit: float, total: float) -> float:
+    """Return ``least + unit·total`` for a total clipped to [0, 1], rounded down."""
+    sure = min(1.0, max(0.0, total))
+    if (least, unit) == (0.0, 1.0):
+        return sure
+    return least + unit * sure - 4.0 * EPSILON * (abs(least) + unit)

@@ -19,7 +19,7 @@ from homeward.planning.ledger import Ledger
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
-    from homeward.planning.planner import Planner
+    from homeward.planning.algorithm1 import Planner
     from homeward.replay.history import Decisions
 
 

@@ -26,8 +26,8 @@ from homeward.kinds.grid.world import (
     HeightGridEnv,
     HeightGridWorld,
 )
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.planner import Planner
 
 if TYPE_CHECKING:
     from homeward.bonuses import Bonus

@@ -29,8 +29,8 @@ from homeward.kinds.rover.world import (
     middle_of,
     true_heights,
 )
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.planner import Planner
 from homeward.terrain.synthetic import draw_belief
 
 STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)

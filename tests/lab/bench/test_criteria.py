@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from homeward.criteria import ReturnHome, StayInside
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from lab.bench import criteria
 from lab.bench.criteria import measure, middle_of, three_criteria
 

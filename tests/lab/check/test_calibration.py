@@ -21,7 +21,7 @@ from homeward.certificates.policy_values import dense_transitions, exact_recall,
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
     RUN_BELIEFS,

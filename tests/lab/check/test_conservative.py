@@ -7,7 +7,7 @@ from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.criteria import ReturnHome
 from homeward.models import Moves
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from lab.check.conservative import (
     SETTINGS,
     Sample,

@@ -10,9 +10,9 @@ from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning import guide, ledger
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import with_way
-from homeward.planning.planner import Planner
 from homeward.planning.promise import BUDGET_TOLERANCE
 from lab.check.run_promise import Kind, RunCase, examine, random_case
 

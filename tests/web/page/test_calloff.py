@@ -18,8 +18,8 @@ from homeward.beliefs.categorical_heights import UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
 from homeward.criteria import ReturnHome
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.guide import Guide
-from homeward.planning.planner import Planner
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from homeward.kinds.outcome import (
     trapped_at,
 )
 from homeward.kinds.promises import CRITERION_KEYS, SAFE_KEYS, criteria_of, state_of
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.runs.kind import MAX_CELLS, Ended, Form, Kind, Metrics, Setup
 
 if TYPE_CHECKING:

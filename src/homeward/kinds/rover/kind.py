@@ -46,7 +46,7 @@ from homeward.kinds.rover.terrain import (
 from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.runs.kind import Kind, Location, Metrics, Setup
 from homeward.terrain.gdal import has_degrees
 from homeward.terrain.polygons import Area, cells_inside

@@ -14,7 +14,7 @@ from homeward.files import replace_json
 from homeward.kinds import deferred
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_map
-from homeward.planning.planner import Planner
+from homeward.planning.algorithm1 import Planner
 from homeward.replay.scene import Scene, layer
 from homeward.runs.kind import Ended, Kind, Metrics, Setup
 from homeward.words import certificate_of, lots_of

@@ -16,7 +16,8 @@ from homeward.criteria import (
     StayInside,
 )
 from homeward.models import Moves
-from homeward.planning.problem import conflict_of, exits_of, lower, pose
+from homeward.planning.algorithm1 import conflict_of, exits_of, pose
+from homeward.planning.proof import lower
 from homeward.solvers import Status, solve_constrained
 
 # Camp, meadow and a cave, each one sure move from the last; staying in the cave pays 4.

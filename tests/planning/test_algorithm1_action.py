@@ -11,9 +11,8 @@ from tests.conftest import DISCOUNTS, dense, models, tables, value_of
 from homeward.beliefs import FiniteBelief
 from homeward.criteria import ReturnHome
 from homeward.models import Moves, SparseMDP
-from homeward.planning.decision import decide, evidence_of
+from homeward.planning.algorithm1 import Planner, decide, evidence_of
 from homeward.planning.plan import Plan, Verdict
-from homeward.planning.planner import Planner
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 from homeward.solvers.tolerances import met_within
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.conftest import DISCOUNTS, Silent, all_policies, dense, move_beliefs, tables, value_of
 
-from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
 from homeward.certificates.policy_values import exact_recall, exact_return, exact_total
@@ -23,8 +23,8 @@ from homeward.criteria import (
 )
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
+from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan, Verdict
-from homeward.planning.planner import Planner
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -657,7 +657,7 @@ def failing(status: Status, *, empty: bool = False) -> Any:
 def test_where_one_method_does_not_get_to_the_end_the_other_is_tried(
     method: Any, broken: str, other: str, status: Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"homeward.planning.planner.{broken}", failing(status))
+    monkeypatch.setattr(f"homeward.planning.algorithm1.{broken}", failing(status))
     found = ridge_plan(method=method)
     assert found.status is Status.OPTIMAL
     assert found.method == other
@@ -669,7 +669,7 @@ def test_where_no_method_gets_to_the_end_the_plan_says_so(
     method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for solver in ("solve_constrained", "solve_occupancy"):
-        monkeypatch.setattr(f"homeward.planning.planner.{solver}", failing(Status.NUMERICAL))
+        monkeypatch.setattr(f"homeward.planning.algorithm1.{solver}", failing(Status.NUMERICAL))
     found = ridge_plan(method=method)
     assert found.status is Status.NUMERICAL
     assert found.method == method
@@ -680,10 +680,10 @@ def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "homeward.planning.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True)
+        "homeward.planning.algorithm1.solve_occupancy", failing(Status.NUMERICAL, empty=True)
     )
     monkeypatch.setattr(
-        "homeward.planning.planner.solve_constrained", failing(Status.NOT_CONVERGED)
+        "homeward.planning.algorithm1.solve_constrained", failing(Status.NOT_CONVERGED)
     )
     found = ridge_plan(method="lp")
     assert found.method == "columns"
@@ -692,8 +692,8 @@ def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
 
 
 def test_a_large_problem_is_not_tried_by_the_lp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homeward.planning.planner.MAX_LP_ENTRIES", 3)
-    monkeypatch.setattr("homeward.planning.planner.solve_constrained", failing(Status.NUMERICAL))
+    monkeypatch.setattr("homeward.planning.algorithm1.MAX_LP_ENTRIES", 3)
+    monkeypatch.setattr("homeward.planning.algorithm1.solve_constrained", failing(Status.NUMERICAL))
     found = ridge_plan()
     assert (found.method, found.status) == ("columns", Status.NUMERICAL)
 
@@ -779,9 +779,9 @@ def test_a_last_plan_of_another_world_is_refused() -> None:
 def test_a_large_problem_that_the_lp_gives_nothing_for_is_solved_by_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("homeward.planning.planner.MAX_LP_ENTRIES", 3)
+    monkeypatch.setattr("homeward.planning.algorithm1.MAX_LP_ENTRIES", 3)
     monkeypatch.setattr(
-        "homeward.planning.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True)
+        "homeward.planning.algorithm1.solve_occupancy", failing(Status.NUMERICAL, empty=True)
     )
     assert ridge_plan(method="lp").method == "columns"
 
@@ -1177,3 +1177,30 @@ def test_no_action_is_said_to_be_safer_than_it_is(
                 after = rows[start, told.action] @ exact_recall(rows, policy, way, discount)
                 truth += weight * share * ((1.0 - discount) * way[start] + discount * after)
         assert told.safety[0] <= truth + 1e-9
+
+
+class AnswersNone(Belief):
+    """A user's belief in which one method forgot to return something."""
+
+    def __init__(self, name: str) -> None:
+        setattr(self, name, lambda *_: None)
+
+    def mean(self) -> Moves:
+        return CRATER
+
+    def update(self, observation: Any) -> AnswersNone:
+        return self
+
+    def sample(self, rng: np.random.Generator) -> Moves:
+        return CRATER
+
+
+@pytest.mark.parametrize(
+    "name", ["success_bounds", "blocked_probability", "move_corrections", "correction"]
+)
+def test_a_method_of_a_belief_that_returns_nothing_is_named(name: str) -> None:
+    belief = AnswersNone(name)
+    kind = Correction.GENERAL if name == "correction" else None
+    planner = Planner(constant(IN_CRATER), correction=kind)
+    with pytest.raises(InvalidProblemError, match=rf"AnswersNone\.{name}\(\) returned None"):
+        planner.plan(belief, 0)
