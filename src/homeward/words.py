@@ -336,6 +336,14 @@ def run_title(name: str, kind: str, status: str, steps: int) -> str:
     return f"{name}: {kind} run, {status}, {counted(steps, 'step')}"
 
 
+def rover_settings(config: Mapping[str, Any]) -> str:
+    """Return a line on the cells, the sensor and the safety level of a rover's configuration."""
+    reach, level = config["sensor_range"], config.get("delta")
+    sensor = "the whole map" if reach is None else f"{reach:g} m"
+    kept = "no safety level" if config["explorer"] == "unsafe" else f"δ = {level:g}"
+    return f"Cells of {config['cell']:g} m, sensor range {sensor}, {kept}."
+
+
 def run_facts(
     config: Mapping[str, Any], lowest: Sequence[float], *, has_level: bool
 ) -> list[list[str]]:

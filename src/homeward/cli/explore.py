@@ -13,6 +13,7 @@ from homeward.cli.running import run_and_report
 from homeward.cli.settings import Settings, make_command
 from homeward.errors import InvalidInputError, MissingPixelSizeError
 from homeward.kinds.rover.config import SAMPLE, RoverConfig
+from homeward.words import rover_settings
 
 
 def explore(
@@ -75,7 +76,7 @@ def explore(
         settings.options["explorer"] = "unsafe" if unsafe else "naive"
     stem = Path(str(settings.given().get("terrain", "mars"))).stem
     try:
-        run_and_report(settings, out, stem=stem, as_json=as_json)
+        run_and_report(settings, out, stem=stem, as_json=as_json, settings_of=rover_settings)
     except MissingPixelSizeError as cause:
         raise InvalidInputError(f"{cause} with --pixel") from cause
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -41,10 +42,18 @@ AMOUNTS = {
 """Texts for results that a kind may write into `SUMMARY`, by key."""
 
 
-def run_and_report(settings: Settings, out: Path | None, *, stem: str, as_json: bool) -> None:
+def run_and_report(
+    settings: Settings,
+    out: Path | None,
+    *,
+    stem: str,
+    as_json: bool,
+    settings_of: Callable[[Mapping[str, Any]], str] | None = None,
+) -> None:
     """Start or resume the run in the folder `out`, draw it, and print its results.
 
     If `out` is None, the folder is a new one in `RUNS`, whose name begins with `stem`.
+    `settings_of` returns a line on the configuration of a new run.
     """
     try:
         run, limit = _begin(settings, out, stem)
@@ -52,6 +61,8 @@ def run_and_report(settings: Settings, out: Path | None, *, stem: str, as_json: 
         if not (CTRL_C.pressed or isinstance(cause, KeyboardInterrupt)):
             raise
         _stop(None, as_json=as_json)
+    if settings_of is not None and not as_json and next(run.records(), None) is None:
+        say(settings_of(run.config))
     finish(run, limit, film=settings.options.get("film"), as_json=as_json)
 
 

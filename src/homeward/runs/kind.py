@@ -89,6 +89,9 @@ class Form:
         Function from a configuration to maps [R, C] by name, and their description as JSON values.
     preview_keys
         Keys that the preview depends on.
+    defaults
+        Function from a configuration that names a file, and sets nothing else, to the values that a
+        run uses for keys whose default depends on the file.
     """
 
     keys: tuple[str, ...]
@@ -100,6 +103,7 @@ class Form:
     promises: tuple[str, ...] = ()
     preview: Callable[[Any], tuple[Mapping[str, NDArray[Any]], Mapping[str, Any]]] | None = None
     preview_keys: tuple[str, ...] = ()
+    defaults: Callable[[Any], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

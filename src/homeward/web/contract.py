@@ -425,6 +425,14 @@ class Examples(Answer):
     counterexamples: list[Counterexample]
 
 
+class Defaults(Answer):
+    """What a run on a terrain uses if nothing else is given."""
+
+    cell: Annotated[float, Field(description="Side of a cell in m.")]
+    sensor_range: Annotated[float | None, Field(description="In m; null for the whole map.")]
+    delta: float
+
+
 class Upload(Answer):
     """An uploaded raster."""
 
@@ -436,6 +444,7 @@ class Upload(Answer):
     bands: Annotated[int, Field(description="Bands of the file; the first has the heights.")]
     unit: Literal["m"]
     crs: str | None
+    defaults: Defaults
     preview: list[list[float | None]]
 
 

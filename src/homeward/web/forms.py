@@ -80,8 +80,18 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
     return pack(narrowed, step=0, total=0, **facts)
 
 
+def terrain_defaults(terrain: str) -> dict[str, Any]:
+    """Return what a run on a terrain uses if nothing else is given, such as the side of a cell."""
+    kind, form = next((kind, f) for kind, f in all_forms().items() if f.defaults is not None)
+    assert form.defaults is not None
+    return dict(form.defaults(checked(find_kind(kind).config, {"terrain": terrain})))
+
+
 def schemas() -> dict[str, Any]:
-    """Return a JSON Schema per kind, with only the keys that the page may set."""
+    """Return a JSON Schema per kind, with only the keys that the page may set.
+
+    Beside the keys it has ``defaults``: what is used on each terrain without a file.
+    """
     schemas_by_kind = {}
     for kind, form in all_forms().items():
         model = find_kind(kind).config
@@ -95,6 +105,8 @@ def schemas() -> dict[str, Any]:
             if options and (name in lists or isinstance(about.get("default"), float)):
                 # A text would be the name of a file.
                 about["anyOf"] = [one for one in options if one.get("type") != "string"]
+        if form.defaults is not None:
+            schema["defaults"] = {name: terrain_defaults(name) for name in form.files["terrain"]}
         schemas_by_kind[kind] = schema
     return schemas_by_kind
 

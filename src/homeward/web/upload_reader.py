@@ -72,6 +72,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
     from homeward.terrain.elevation import wkt_name
+    from homeward.web.forms import terrain_defaults
 
     _check(source)
     try:
@@ -89,6 +90,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
         "bands": elevation.bands,
         "unit": "m",
         "crs": None if elevation.crs is None else wkt_name(elevation.crs)[:100],
+        "defaults": terrain_defaults(str(target)),
         "preview": preview(elevation),
     }
 

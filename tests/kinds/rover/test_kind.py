@@ -26,7 +26,12 @@ from homeward.kinds.rover.kind import (
     settle,
     start_of,
 )
-from homeward.kinds.rover.terrain import crossings_of, slope_deviation
+from homeward.kinds.rover.terrain import (
+    cell_side,
+    crossings_of,
+    sensor_range,
+    slope_deviation,
+)
 from homeward.kinds.rover.world import Rover, true_heights
 from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
@@ -64,9 +69,9 @@ def test_it_is_found_by_its_name() -> None:
 
 def test_the_vehicle_and_its_sensor_are_the_papers_and_home_is_the_start() -> None:
     config = RoverConfig()
-    assert (config.cell, config.blur, config.error) == (20.0, 5.0, 2.0**-4)
+    assert (cell_side(config), config.blur, config.error) == (20.0, 5.0, 2.0**-4)
     assert (config.climb, config.descend) == (5.0, 45.0)
-    assert (config.sensor_range, config.sensor_noise, config.sensor_offset) == (None, 1e-6, 1.0)
+    assert (sensor_range(config), config.sensor_noise, config.sensor_offset) == (None, 1e-6, 1.0)
     assert (config.delta, config.discount, config.home) == (0.98, 0.999, "start")
 
 

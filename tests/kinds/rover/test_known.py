@@ -20,6 +20,7 @@ from homeward.runs import Run
 from homeward.terrain.synthetic import draw_relief
 
 GALE = Path(__file__).parents[3].parent / "shared" / "terrain" / "gale_337x348_1m.tif"
+LARGE = "--cell", 20, "--sensor-range", 100
 GOAL_MET = "Every cell that can be reached is known to 10 cm."
 
 
@@ -40,8 +41,8 @@ def relief(tmp_path: Path) -> Path:
 
 
 def check_that_known_ground_is_not_mowed(raster: Path, folder: Path) -> None:
-    goal = explored(folder / "goal", raster)
-    whole = explored(folder / "whole", raster, "--known", 0)
+    goal = explored(folder / "goal", raster, *LARGE)
+    whole = explored(folder / "whole", raster, *LARGE, "--known", 0)
     assert (goal["end"], goal["goal"], goal["known_to_goal"]) == ("all_seen", 0.1, 1.0)
     assert GOAL_MET in goal["why"]
     assert goal["steps"] < 0.4 * whole["steps"]
@@ -69,7 +70,7 @@ def test_a_finer_goal_takes_longer_and_every_belief_meets_it(
 ) -> None:
     steps = []
     for known in (0.15, 0.05):
-        given = "--known", known, "--belief", belief, "--floor", 0.001
+        given = *LARGE, "--known", known, "--belief", belief, "--floor", 0.001
         facts = explored(tmp_path / str(known), relief, *given)
         assert facts["end"] == "all_seen"
         assert facts["known_to_goal"] == 1.0
@@ -105,7 +106,7 @@ def test_a_goal_that_is_no_deviation_is_refused(relief: Path, tmp_path: Path, kn
 def test_a_mission_ends_when_its_heights_are_known_well_enough(
     relief: Path, tmp_path: Path
 ) -> None:
-    config = {"terrain": str(relief), "start": [4, 4]}
+    config = {"terrain": str(relief), "cell": 20.0, "sensor_range": 100.0, "start": [4, 4]}
     mission = Mission.start(tmp_path / "mission", "rover", config)
     heights = [
         {"row": p["row"], "column": p["column"], "height": 0.0, "error": 0.05}

@@ -222,12 +222,12 @@ def test_another_terrain_has_its_own_cells_and_sensor(look: Looking, tmp_path: P
     expect(reach).to_have_value("50")
     expect(hint).to_have_count(0)
     reach.fill("")
-    expect(hint).to_have_text("100 m, as none is given")
+    expect(hint).to_have_text("five cells, as none is given")
     reach.fill("50")
     for source, side, metres in (
-        ("Synthetic Mars", "20", "100"),
+        ("Synthetic Mars", "20", ""),
         ("Your file", "10", "50"),
-        ("Sample", "100", "100"),
+        ("Sample", "277.987", "1389.94"),
     ):
         look.page.get_by_text(source, exact=True).click()
         expect(cell).to_have_value(side)
@@ -244,18 +244,18 @@ def test_what_a_terrain_sets_is_told_and_what_was_typed_stays(
     upload(look, tmp_path)
     told, cell = look.find(".adjusted"), look.page.get_by_label("Cell size")
     expect(told).to_contain_text("cell size 10\u00a0m (it was 20\u00a0m)")
-    expect(told).to_contain_text("sensor range 50\u00a0m (it was 100\u00a0m)")
+    expect(told).to_contain_text("sensor range 50\u00a0m")
     cell.fill("25")
-    expect(look.page.get_by_label("Sensor range")).to_have_value("125")  # five cells
-    expect(told).to_contain_text("sensor range 125\u00a0m (it was 50\u00a0m)")
-    expect(told).not_to_contain_text("cell size")
+    expect(look.page.get_by_label("Sensor range")).to_have_value("")  # five of the typed cells
+    for setting in ("cell size", "sensor range"):
+        expect(told).not_to_contain_text(setting)
     look.page.get_by_label("Maximum climb").fill("15")
     look.page.get_by_text("Synthetic Mars", exact=True).click()
     expect(told).to_contain_text("maximum climb 5° (it was 15°), maximum descent 45° (it was 30°)")
     expect(told).to_contain_text("stay with the kind of terrain that you typed them for")
     look.page.get_by_text("Your file", exact=True).click()
     expect(cell).to_have_value("25")
-    expect(look.page.get_by_label("Sensor range")).to_have_value("125")
+    expect(look.page.get_by_label("Sensor range")).to_have_value("")
     expect(look.page.get_by_label("Maximum climb")).to_have_value("15")
 
 

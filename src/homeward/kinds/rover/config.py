@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MARS, SAMPLE = "mars", "sample"  # terrains without a file: synthetic, and Matplotlib's sample
 MARS_KEYS = ("rows", "columns", "terrain_seed")  # keys of synthetic Mars alone
-PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
+PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "mast": None}
 """Defaults with ground "paper"."""
 
 GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur",)}
@@ -125,10 +125,10 @@ class RoverConfig(SafeConfig):
         title="Part of the terrain",
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
         "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
-    cell: Annotated[Positive, Field(
+    cell: Annotated[Positive | None, Field(
         title="Cell size", json_schema_extra=METRES,
         description="Side of a cell in m."),
-        Option(unset="20, or a pixel if that is larger")] = 20.0
+        Option(unset="whole pixels, about 100 cells along the longer side; 20 on Mars")] = None
     blur: Annotated[float, Field(
         json_schema_extra=METRES,
         ge=0.0, description="Standard deviation in m of the Gaussian filter that separates ground "
@@ -175,8 +175,8 @@ class RoverConfig(SafeConfig):
         Option(unset="2, or a pixel if that is larger")] = None
     sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
         json_schema_extra=METRES,
-        description="Range of the sensor in m, inf for the whole map, which is the default "
-        "with --ground paper.")] = 100.0
+        description="Range of the sensor in m, inf for the whole map."),
+        Option(unset="five cells; inf with --ground paper")] = None
     mast: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
         json_schema_extra=METRES,
         description="Height of the sensor above the ground in m, for the line of sight over "

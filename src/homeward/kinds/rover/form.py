@@ -13,7 +13,7 @@ from homeward.errors import InvalidInputError
 from homeward.files import read_json
 from homeward.kinds.promises import CRITERION_KEYS, SAFE_KEYS
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
-from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
+from homeward.kinds.rover.terrain import CELLS, cell_side, cells_of, defaults_of, mars_pixels
 from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
 
@@ -62,6 +62,7 @@ def check(config: RoverConfig) -> None:
             f"pixel is {values['pixel']:g} m, expected {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g}"
         )
     pixels = pixels_of(values) if config.terrain == MARS else None
+    values["cell"] = cell_side(config)
     cells = shape_of(values) or shape_of({**values, "window": None})
     for shape, what, most in (
         (None if pixels is None else pixels[0], "pixels", MAX_PIXELS),
@@ -104,4 +105,5 @@ FORM = Form(
     promises=SAFE_KEYS,
     preview=preview,
     preview_keys=CELLS,
+    defaults=defaults_of,
 )

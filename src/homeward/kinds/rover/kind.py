@@ -36,12 +36,14 @@ from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import (
     SEEN_DEVIATION,
     cell_side,
+    check_cell,
     check_stretch,
     limits_of,
     of_file,
     pinned,
     polygons_of,
     run_limits_of,
+    sensor_range,
 )
 from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
@@ -175,8 +177,9 @@ def known_of(config: RoverConfig, belief: SlopeBelief) -> float:
 def pinned_config(config: RoverConfig) -> RoverConfig:
     """Return the configuration with absolute paths and all that is read from files or computed.
 
-    That is the digest of the cells, their side, the start, the ground, the kernel, the areas to
-    keep in and out of, the targets, and the deviation to which heights are to be known.
+    That is the digest of the cells, their side, the sensor's range, the start, the ground, the
+    kernel, the areas to keep in and out of, the targets, and the deviation to which heights are to
+    be known.
     """
     config.check_use()
     files = {"obstacles": config.obstacles}
@@ -187,7 +190,10 @@ def pinned_config(config: RoverConfig) -> RoverConfig:
     config = config.model_copy(
         update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
     )
-    config = config.model_copy(update={"cell": cell_side(config)})
+    config = config.model_copy(
+        update={"cell": cell_side(config), "sensor_range": sensor_range(config)}
+    )
+    check_cell(config)
     check_stretch(config)
     belief = prior_of(config)  # raises if the terrain differs from a recorded digest
     known: dict[str, Any] = {
@@ -233,7 +239,7 @@ def setup_of(config: RoverConfig, world_of: Callable[[SlopeBelief, int, Sensor],
         place_in(config, base, "a base", belief)
     inside = inside_of(config)
     start = start_of(config, belief, inside)
-    sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast)
+    sensor = Sensor(sensor_range(config), config.sensor_noise, config.sensor_offset, config.mast)
     world = world_of(belief, start, sensor)
     criteria = criteria_of(config, belief.shape[1], inside, run_limits_of(config))
     correction = Correction(config.correction if criteria else "naive")

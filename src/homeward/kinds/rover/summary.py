@@ -15,7 +15,7 @@ from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.targets import describe
-from homeward.kinds.rover.terrain import crossings_of, pinned
+from homeward.kinds.rover.terrain import cell_side, crossings_of, pinned
 from homeward.planning.explorer import End
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
@@ -50,7 +50,12 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
     ):
         value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
         is_done = name in ("terrain", "terrain_sha256", "explorer", "ground")
-        if is_done or value == getattr(defaults, name):
+        is_default = value == getattr(defaults, name)
+        if name == "cell" and config.terrain == MARS:
+            is_default = cell_side(config) == cell_side(config.model_copy(update={"cell": None}))
+        elif name == "sensor_range" and config.is_driven:
+            is_default = name not in config.model_fields_set
+        if is_done or is_default:
             continue
         if name in ("sensor_range", "mast") and value is None:
             value = math.inf

@@ -44,6 +44,9 @@ CELLS = (
 )
 """The keys of a configuration that its cells depend on."""
 
+CELLS_ACROSS = 100  # default number of cells along the longer side of a raster
+CELLS_SEEN = 5  # default range of the sensor in cells, on driven ground
+MARS_CELL = 20.0  # default side of a cell of synthetic Mars in m, as in the paper
 WHEELBASE = 2.0  # default wheelbase in m; with larger pixels, it is the side of a pixel
 SEEN_DEVIATION = 0.1  # standard deviation in m up to which a height counts as seen
 DEFAULT_SHAPE = (1000, 2000)  # rows and columns of synthetic Mars
@@ -87,12 +90,13 @@ def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float,
 
     `shape` are its rows and columns, and `pixel` is the height and width of a pixel in m.
     """
-    sides = (max(1, round(config.cell / side)) for side in pixel)
+    cell = cell_side(config)
+    sides = (max(1, round(cell / side)) for side in pixel)
     rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
     # A raster with too many pixels is refused elsewhere, with its own message.
     if math.prod(shape) <= MAX_PIXELS and rows * columns > MAX_CELLS:
         raise InvalidInputError(
-            f"{config.terrain}: cells of {config.cell:g} m would be {rows:,} x {columns:,}, more "
+            f"{config.terrain}: cells of {cell:g} m would be {rows:,} x {columns:,}, more "
             f"than the {MAX_CELLS:,} that are explored at once: give larger cells or a window"
         )
 
@@ -239,19 +243,54 @@ def run_limits_of(config: RoverConfig) -> tuple[Limit, ...]:
 
 
 def cell_side(config: RoverConfig) -> float:
-    """Return the side of a new run's cells in m: as configured, or a pixel if that is larger.
+    """Return the side of the cells in m: as configured, or the default for the terrain.
 
-    Raise if the user gave a side smaller than a pixel.
+    The default is a whole number of pixels, so that the longer side has about `CELLS_ACROSS` cells,
+    or one pixel if it has fewer. On synthetic Mars it is `MARS_CELL`, or a pixel if that is larger.
     """
-    name, (high, wide) = pinned(config).cells.name, pinned(config).pixel
-    if config.terrain_sha256 or config.cell >= (1.0 - PIXEL_TOLERANCE) * max(high, wide):
+    if config.cell is not None:
         return config.cell
-    if "cell" in config.model_fields_set:
-        raise InvalidInputError(
-            f"a cell of {config.cell:g} m is smaller than a pixel of {name}, {high:g} x {wide:g} "
-            f"m: give a cell of {max(high, wide):.10g} m or more"
-        )
-    return max(high, wide)
+    if config.terrain == MARS:
+        return max(MARS_CELL, 1.0 if config.pixel is None else config.pixel)
+    if config.terrain == SAMPLE:
+        elevation = elevation_of(config)
+        shape, pixel = elevation.shape, elevation.pixel
+    else:
+        window = None if config.window is None else parse_window(config.window)
+        shape, pixel = read_size(config.terrain, window, config.pixel)
+    longer = max(count * side for count, side in zip(shape, pixel, strict=True))
+    pixels = max(1, round(longer / max(pixel) / CELLS_ACROSS))
+    return float(f"{pixels * max(pixel):.6g}")
+
+
+def sensor_range(config: RoverConfig) -> float | None:
+    """Return the range of the sensor in m, None for the whole map: as configured, or the default.
+
+    On driven ground the default is `CELLS_SEEN` cells.
+    """
+    if "sensor_range" in config.model_fields_set or not config.is_driven:
+        return config.sensor_range
+    return float(f"{CELLS_SEEN * cell_side(config):.6g}")
+
+
+def defaults_of(config: RoverConfig) -> dict[str, float | None]:
+    """Return what a run on this terrain uses if nothing else is given: cell, range and δ."""
+    return {
+        "cell": cell_side(config),
+        "sensor_range": sensor_range(config),
+        "delta": config.delta,
+    }
+
+
+def check_cell(config: RoverConfig) -> None:
+    """Raise if the cells of a new run are smaller than a pixel."""
+    cell, name, (high, wide) = cell_side(config), pinned(config).cells.name, pinned(config).pixel
+    if config.terrain_sha256 or cell >= (1.0 - PIXEL_TOLERANCE) * max(high, wide):
+        return
+    raise InvalidInputError(
+        f"a cell of {cell:g} m is smaller than a pixel of {name}, {high:g} x {wide:g} "
+        f"m: give a cell of {max(high, wide):.10g} m or more"
+    )
 
 
 def check_stretch(config: RoverConfig) -> None:
@@ -279,7 +318,8 @@ def check_stretch(config: RoverConfig) -> None:
 def pinned(config: RoverConfig) -> Pinned:
     """Return the terrain of a configuration from a cache; files that changed are read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
-    key = config.model_copy(update={**dict.fromkeys(others), "ground": config.rule})
+    fixed = {"ground": config.rule, "cell": cell_side(config)}
+    key = config.model_copy(update={**dict.fromkeys(others), **fixed})
     return _pinned(key, tuple(_stamp(file) for file in _files(config)))
 
 
@@ -305,7 +345,7 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
 
     `stamps` are the sizes and times of the files; they are only a part of the cache's key.
     """
-    elevation = elevation_of(config)
+    elevation, cell = elevation_of(config), cell_side(config)
     obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
     masks = [mask for mask in (obstacles, kept_out) if mask is not None]
     closed = np.logical_or.reduce(masks) if masks else None
@@ -320,10 +360,10 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
         free = elevation
         if closed is not None:
             free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))
-        cells, crossings = crossed_cells(free, config.cell, error, vehicle)
+        cells, crossings = crossed_cells(free, cell, error, vehicle)
     else:
-        cells, crossings = to_cells(elevation, config.cell, config.blur, error, closed), None
-    sides, own = sides_of(elevation, config.cell), error
+        cells, crossings = to_cells(elevation, cell, config.blur, error, closed), None
+    sides, own = sides_of(elevation, cell), error
     if isinstance(error, np.ndarray):
         variance = cells.variance if config.is_driven else at_centres(error, sides)
         own = np.where(cells.blocked, 0.0, variance).ravel()

@@ -53,6 +53,13 @@ export interface Criterion {
   within: number | null; // Steps that the return may take.
 }
 
+/** What a run on a terrain uses if nothing else is given. */
+export interface Defaults {
+  cell: number; // Side of a cell in m.
+  sensor_range: number | null; // In m; null for the whole map.
+  delta: number;
+}
+
 /** One run with its configuration and its map. */
 export interface Details {
   id: string;
@@ -365,6 +372,7 @@ export interface Upload {
   bands: number; // Bands of the file; the first has the heights.
   unit: "m";
   crs: string | null;
+  defaults: Defaults;
   preview: ((number | null)[])[];
 }
 

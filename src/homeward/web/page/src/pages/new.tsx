@@ -174,6 +174,7 @@ function MoreSettings() {
               value={part}
               type="text"
               check={wrongPart}
+              onChange={settings.suitTerrain}
               hint="column,row,width,height in pixels; everything if empty"
             />
             <label class="field fine">

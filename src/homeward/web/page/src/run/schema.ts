@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import { API, getJson } from "../api";
+import type { Defaults } from "../api";
 import { complain } from "../messages";
 import { labelOf } from "../words";
 
@@ -28,7 +29,12 @@ interface Limits {
   check: (text: string) => string; // why a text is out of these limits; "" if it is not
 }
 
-const schemas = signal<Record<string, { properties: Record<string, Property> }> | null>(null);
+interface Schema {
+  properties: Record<string, Property>;
+  defaults?: Record<string, Defaults>; // by the name of a terrain without a file
+}
+
+const schemas = signal<Record<string, Schema> | null>(null);
 const SIMPLE = ["integer", "number", "boolean", "string"];
 
 /** Settings that have fields of their own, or none: a map is drawn, and its start is on it. */
@@ -60,6 +66,11 @@ export function titled(kind: string | null, key: string): { label: string; unit?
 /** Return the default of a setting; undefined before the schemas are loaded. */
 export function defaultOf(kind: string, key: string): unknown {
   return schemas.value?.[kind]?.properties[key]?.default;
+}
+
+/** Return the defaults of each terrain without a file; undefined before the schemas are loaded. */
+export function defaultsOf(kind: string): Record<string, Defaults> | undefined {
+  return schemas.value?.[kind]?.defaults;
 }
 
 /** Return the limits of a setting for its field; none before the schemas are loaded. */

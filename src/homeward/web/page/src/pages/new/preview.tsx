@@ -143,7 +143,7 @@ function Targets({ on }: { on: Ground }) {
 function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
   const asked = Number(settings.cell.value);
   const is = `The run has ${columns} columns × ${rows} rows of cells, ${figure(wide)} × ${figure(high)} m each`;
-  const near = [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
+  const near = !asked || [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
   const file = settings.source.value === "upload" && !settings.part.value.trim() ? settings.file.value : null;
   const [tall, broad] = file?.shape ?? [0, 0];
   const [down, across] = file?.size ?? [1, 1];

@@ -1,11 +1,11 @@
 // The settings of a new run as the form holds them, and as a configuration's keys.
 
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import type { Signal } from "@preact/signals";
-import type { Upload, UploadedArea } from "../../api";
+import type { Defaults, Upload, UploadedArea } from "../../api";
 import type { Home } from "../../words";
 import { cells, number, polygons, span, targets } from "./reading";
-import { limits as accepted, defaultOf, othersGiven } from "../../run/schema";
+import { limits as accepted, defaultOf, othersGiven, defaultsOf } from "../../run/schema";
 
 export type Kind = "grid" | "rover";
 export type Closed = Upload | UploadedArea;
@@ -22,7 +22,8 @@ export const level = {
   },
   /** What to send; null, which is the server's default, before that is known. */
   get given(): number | null {
-    return levelTyped.value ?? ((defaultOf(kind.value, "delta") as number | undefined) ?? null);
+    const proposal = kind.value === "rover" ? proposed()?.delta : undefined;
+    return levelTyped.value ?? proposal ?? (defaultOf(kind.value, "delta") as number | undefined) ?? null;
   },
   set value(typed: number) {
     levelTyped.value = typed;
@@ -59,22 +60,29 @@ export const keepOut = signal<Closed | null>(null);
 export const landSeed = signal("0");
 export const rows = signal("1000");
 export const columns = signal("2000");
-export const cell = signal("20");
+export const cell = signal("");
 export const part = signal("");
 export const climb = signal("5");
 export const descend = signal("45");
 export const roll = signal("20");
-export const range = signal("100");
+export const range = signal("");
 export const truth = signal<"model" | "prior">("model");
 
 /** Whether slopes are limited under the wheels: on real terrain, not on the paper's. */
 export const isDriven = computed(() => source.value !== "mars");
 
-/** Sides of a cell in m; the pixels of the sample are larger than the usual cell. */
-const [USUAL_CELL, SAMPLE_CELL] = ["20", "100"];
-const USUAL_RANGE = "100"; // m
-const ACROSS = 100; // cells along the longer side of a file, unless its pixels are larger
-let suitedRange = USUAL_RANGE;
+/** Return what the server proposes for the chosen terrain; null before it is known, and for a part of it. */
+function proposed(): Defaults | null {
+  if (source.value !== "mars" && part.value.trim()) return null;
+  if (source.value === "upload") return file.value?.defaults ?? null;
+  return defaultsOf("rover")?.[source.value] ?? null;
+}
+
+function textOf(value: number | null | undefined): string {
+  return value === null || value === undefined ? "" : String(value);
+}
+
+let suitedRange = "";
 
 /** Set the range of the sensor, unless it was changed. */
 function suitRange(next: string): void {
@@ -82,25 +90,16 @@ function suitRange(next: string): void {
   suitedRange = next;
 }
 
-/** Set a sensor that reaches five cells of a file. */
-function suitRangeToCell(): void {
-  suitRange(String(Number((5 * Number(cell.value)).toPrecision(6))));
-}
-
-/** Set cells of a whole number of pixels of a file, and a sensor that reaches five of them. */
-export function suitFile({ shape, size: pixel }: Upload): void {
-  adjust(() => {
-    const pixels = Math.max(1, Math.round(Math.max(...shape) / ACROSS));
-    cell.value = String(Number((pixels * Math.max(...pixel)).toPrecision(6)));
-    suitRangeToCell();
-  });
+/** Set the cells and the sensor that are proposed for a new file. */
+export function suitFile(): void {
   delete cellsTyped.upload;
+  suitTerrain();
 }
 
-/** Set the range of the sensor on a file after its cell size was typed. */
+/** Leave the range of the sensor to the server after a cell size was typed, unless it was typed too. */
 export function suitTypedCell(): void {
   cellsTyped[source.value] = cell.value;
-  if (source.value === "upload" && file.value && Number(cell.value) > 0) adjust(suitRangeToCell);
+  suitRange("");
 }
 
 /** Maximum climb and descent of a real vehicle, for real terrain, and of the paper's, for synthetic Mars. */
@@ -108,15 +107,13 @@ const limitsOf: Record<"real" | "paper", [string, string]> = { real: ["20", "30"
 let shown: keyof typeof limitsOf = "paper";
 const cellsTyped: Partial<Record<Source, string>> = {};
 
-/** Set the cells that suit the terrain, and the limits of its vehicle; what was typed stays with its terrain. */
+/** Set what is proposed for the terrain, and the limits of its vehicle; what was typed stays with its terrain. */
 export function suitTerrain(): void {
   const typed = cellsTyped[source.value];
-  if (source.value === "upload" && file.value) suitFile(file.value);
+  const proposal = typed === undefined ? proposed() : null;
   adjust(() => {
-    if (source.value !== "upload" || !file.value) {
-      cell.value = source.value === "sample" ? SAMPLE_CELL : USUAL_CELL;
-      suitRange(USUAL_RANGE);
-    }
+    cell.value = typed ?? textOf(proposal?.cell);
+    suitRange(textOf(proposal?.sensor_range));
     const vehicle = isDriven.value ? "real" : "paper";
     if (vehicle !== shown) {
       limitsOf[shown] = [climb.value, descend.value];
@@ -124,9 +121,6 @@ export function suitTerrain(): void {
       [climb.value, descend.value] = limitsOf[vehicle];
     }
   });
-  if (typed === undefined) return;
-  cell.value = typed;
-  suitTypedCell();
 }
 
 interface Adjusted {
@@ -151,7 +145,7 @@ function adjust(doing: () => void): void {
   doing();
   const changed = ADJUSTABLE.flatMap(([label, unit, field], i): Adjusted[] => {
     const [old = "", after] = [before[i], field.value];
-    return old === after ? [] : [{ label, unit, field, before: old, after }];
+    return old === after || !after ? [] : [{ label, unit, field, before: old, after }];
   });
   const fields = new Set(changed.map(({ field }) => field));
   adjustments.value = [...adjustments.value.filter(({ field }) => !fields.has(field)), ...changed];
@@ -172,6 +166,12 @@ export const adjusted = computed(() => {
   const limits = standing.some(({ field }) => field === climb || field === descend);
   const back = limits ? " Limits that you typed stay with the kind of terrain that you typed them for." : "";
   return `Set for this terrain: ${parts.join(", ")}.${back}`;
+});
+
+effect(() => {
+  if (!defaultsOf("rover")) return;
+  untracked(suitTerrain);
+  forgetAdjusted(); // nobody has seen other values
 });
 
 const besideChosen = signal<boolean | null>(null);
@@ -243,11 +243,11 @@ const SHAPING = ["ground", "wheelbase", "blur", "error", "height_unit"];
 /** The query of the preview, which judges real terrain by the vehicle; "" while a value is missing or not accepted. */
 export const query = computed(() => {
   const mars = { terrain_seed: landSeed, rows, columns };
-  const needed = { cell, ...(isDriven.value ? { climb, descend, roll } : mars) };
+  const needed = { ...(isDriven.value ? { climb, descend, roll } : mars) };
   if (source.value === "upload" && !file.value) return "";
   const wrong = ([key, { value }]: [string, Signal<string>]): boolean =>
     !value.trim() || accepted("rover", key).check(value) !== "";
-  if (Object.entries(needed).some(wrong)) return "";
+  if (Object.entries(needed).some(wrong) || accepted("rover", "cell").check(cell.value)) return "";
   const others = Object.entries(othersGiven("rover")).filter(([key]) => SHAPING.includes(key));
   const set = [...Object.entries({ ...land(), ...(isDriven.value ? vehicle() : {}) }), ...others];
   return new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();

@@ -27,7 +27,8 @@ function needed(key: string) {
 
 export function TerrainFields() {
   const { source, landSeed, rows, columns, cell, climb, descend, roll, range } = settings;
-  const farthest = settings.isDriven.value ? "100 m" : "the whole map";
+  const farthest = settings.isDriven.value ? "five cells" : "the whole map";
+  const side = cell.value.trim() ? {} : { hint: "about 100 along the longer side, as none is given" };
   const reach = range.value.trim() ? {} : { hint: `${farthest}, as none is given` };
   return (
     <>
@@ -54,7 +55,7 @@ export function TerrainFields() {
             <Field label="West to east" unit="m" value={columns} {...needed("columns")} />
           </>
         )}
-        <Field label="Cell size" unit="m" value={cell} {...needed("cell")} onChange={settings.suitTypedCell} />
+        <Field label="Cell size" unit="m" value={cell} {...limits("rover", "cell")} {...side} onChange={settings.suitTypedCell} />
       </div>
       <p class="adjusted fine" role="status" hidden={!settings.adjusted.value}>
         {settings.adjusted.value}

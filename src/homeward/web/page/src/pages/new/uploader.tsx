@@ -79,7 +79,7 @@ async function send(sent: File): Promise<void> {
 function settle(done: Upload): void {
   file.value = done;
   leave();
-  suitFile(done);
+  suitFile();
 }
 
 export function Uploader() {
