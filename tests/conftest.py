@@ -153,6 +153,9 @@ class Silent(Belief):
             blocked = np.maximum(blocked, self.broken * changes_state(mean.dest))
         return np.minimum(blocked, 1.0 - mean.success)
 
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        return super().move_corrections(discount)[0], self.exact.move_corrections(discount)[1]
+
     def update(self, observation: Any) -> Silent:
         return replace(self, exact=self.exact.update(observation))
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
+from types import MethodType
 from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
-from homeward.beliefs.base import mean_of
 from homeward.models import Moves
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
@@ -35,12 +35,14 @@ def one_thread() -> AbstractContextManager[Any]:
 def on_one_thread(method: Method) -> Method:
     """Decorate a method ``(self, belief, ...)``: on general models it uses one BLAS thread.
 
-    On move-or-stay models no solver uses a BLAS, so the threads are not limited.
+    On move-or-stay models no solver uses a BLAS, so the threads are not limited. The method itself
+    refuses what is not a belief.
     """
 
     @wraps(method)
     def call(self: object, belief: Any, *others: Any, **named: Any) -> Any:
-        if isinstance(mean_of(belief), Moves):
+        mean = getattr(belief, "mean", None)
+        if not isinstance(mean, MethodType) or isinstance(mean(), Moves):
             return method(self, belief, *others, **named)
         with one_thread():
             return method(self, belief, *others, **named)

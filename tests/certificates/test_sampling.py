@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_belief, every_plan, far, made, ridge, ridge_plan
 
-from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
 from homeward.certificates.policy_values import enumerated_values
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
@@ -132,11 +132,10 @@ def test_the_range_of_what_is_earned_is_the_worlds_or_as_given() -> None:
 
 
 def test_limits_count_where_a_belief_does_not_say_what_its_worlds_pay() -> None:
-    class Secretive:
-        mean, correction, sample = ridge().mean, ridge().correction, ridge().sample
+    class Secretive(Belief):
+        mean, update, sample = ridge().mean, ridge().update, ridge().sample  # type: ignore[assignment]
 
-    belief: Any = Secretive()
-    limited = made(belief, [EarnAtLeast(-1.0, limits=(-4.0, 5.0))], far, 0.5)
+    limited = made(Secretive(), [EarnAtLeast(-1.0, limits=(-4.0, 5.0))], far, 0.5)
     assert range_of(limited, 0) == (-8.0, 10.0)
     assert unit_of(limited, 0) == 18.0
 

@@ -304,7 +304,7 @@ def result(entropy: float, **changes: Any) -> dict[str, Any]:
 
 def test_a_summary_has_the_papers_number_and_the_median_of_ours() -> None:
     rows = [result(3.0), result(9.0, stranded=True, stranded_at=7, without_news=5)]
-    rows.append(result(4.0, end="what is left would risk more than the budget has left"))
+    rows.append(result(4.0))
     rows.append(result(5.0, explorer="naive", delta=0.98, correction=None))
     rows.append(result(6.0, algorithm="rate", correction="moves"))
     safe, naive, ours = summarise(rows)

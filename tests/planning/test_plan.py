@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
@@ -18,6 +18,7 @@ from homeward.solvers.tolerances import ROUNDING
 from homeward.words import VERDICTS
 
 if TYPE_CHECKING:
+    from homeward.models import Model
     from homeward.planning.plan import Plan
 
 # Camp and ridge: up is sure, the way down is there in half of the worlds.
@@ -37,14 +38,20 @@ def plan(belief: FiniteBelief = NAMED, *criteria: ReturnHome, **options: Any) ->
     return Planner(lambda _: BONUS, criteria, 0.5, **options).plan(belief, 0)
 
 
-class OnlyMeans:
+class OnlyMeans(Belief):
     """A belief that is not known to be finite: only corrections bound what is true of it."""
 
     def __init__(self, inner: FiniteBelief) -> None:
         self.inner = inner
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    def mean(self) -> Model:
+        return self.inner.mean()
+
+    def update(self, observation: Any) -> OnlyMeans:
+        return OnlyMeans(self.inner.update(observation))
+
+    def sample(self, rng: np.random.Generator) -> Model:
+        return self.inner.sample(rng)
 
 
 def test_a_printed_plan_says_where_and_what() -> None:

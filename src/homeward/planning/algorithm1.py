@@ -30,6 +30,7 @@ from homeward.arrays import (
     place,
 )
 from homeward.beliefs import Belief, claim_of_moves, corrections_of
+from homeward.beliefs.base import mean_of
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import check_suits
 from homeward.certificates.claims import ActionEvidence
@@ -166,6 +167,7 @@ class Planner:
         previous : Plan, optional
             Plan of the last step, as a warm start: planning is faster if little has changed.
         """
+        mean_of(belief)  # refuses what is no belief
         belief = belief_of_plan(belief)
         model, error = belief.mean(), InvalidProblemError
         if self.sampled is not None:

@@ -11,6 +11,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 from homeward.models import Moves
 from homeward.paper.counterexamples import all_stories, compare, known_odds
 from homeward.paper.figures.stories import RADIUS, SERIES, draw_stories, edges
+from homeward.words import floored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,8 +125,16 @@ def test_home_has_the_heavier_ring_and_the_lost_are_shaded(drawn: Figure) -> Non
 def test_every_number_is_written_beside_its_bar(drawn: Figure) -> None:
     bars = [axes for axes in drawn.axes if axes not in graph_axes(drawn)]
     assert [len(axes.get_yticks()) for axes in bars] == [2, 2, 1]
-    values = [value for row in ROWS for value in row.values]
-    said = ["does not apply" if value is None else f"{value:.4f}" for value in values]
+    numbered = [(k, value) for row in ROWS for k, value in enumerate(row.values)]
+    values = [value for _, value in numbered]
+    said = [
+        "does not apply"
+        if value is None
+        else floored(value, 4)
+        if k > 1  # the last two are lower bounds
+        else f"{value:.4f}"
+        for k, value in numbered
+    ]
     assert [word for axes in bars for word in words(axes)] == said
     lengths = [p.get_width() for axes in bars for p in axes.patches if isinstance(p, Rectangle)]
     assert lengths == [value for value in values if value is not None]
