@@ -43,6 +43,12 @@ def test_asking_for_a_result_takes_all_steps() -> None:
     assert "2" in exploration._repr_html_()
 
 
+def test_its_card_rounds_the_promise_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    exploration = valley()
+    monkeypatch.setattr(type(exploration), "promise", 0.99999998)
+    assert "0.9999" in exploration._repr_html_()
+
+
 def test_it_is_iterated_while_it_runs() -> None:
     exploration, seen = valley(), []
     for step in exploration:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from homeward.kinds.promises import surely
 from homeward.planning.explorer import End
 from homeward.planning.plan import Verdict
 from homeward.words import (
@@ -14,6 +15,8 @@ from homeward.words import (
     amount,
     at_least,
     floored,
+    promise_left,
+    recalled,
     sentence,
     why_ended,
 )
@@ -45,6 +48,24 @@ def test_a_code_holds_no_prose() -> None:
 def test_a_lower_bound_is_cut_and_not_rounded_up(value: float, shown: str, short: str) -> None:
     assert floored(value) == shown
     assert at_least(value, 4) == short
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [(0.95, "0.95"), (0.96, "0.95"), (0.95 - 5e-10, "0.9499999995")],
+)
+def test_a_promise_states_no_more_than_is_kept(kept: float, shown: str) -> None:
+    budget = {"level": 0.95, "kept": kept, "left": 0.0, "lost": False}
+    said = promise_left({"end": None, "budgets": [budget]})
+    assert said.startswith(
+        f"Promise: at any recall it can come home with probability at least {shown};"
+    )
+
+
+def test_a_level_just_below_one_is_not_said_to_be_one() -> None:
+    assert surely(0.98) == "with probability at least 0.98"
+    assert surely(1.0 - 1e-10) == "with probability at least 0.9999999999"
+    assert recalled(True, 0.99999998, 2).endswith("at least 0.999999 was promised.")
 
 
 def test_earnings_are_cut_downwards_too() -> None:

@@ -24,7 +24,7 @@ from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Step
 from homeward.planning.remote import held_ways
-from homeward.words import counted, recalled
+from homeward.words import at_least, counted, recalled
 from homeward.worlds import ModelWorld, World
 
 if TYPE_CHECKING:
@@ -227,7 +227,12 @@ class Exploration:
         """Return the figures of the run as HTML for notebooks."""
         rows = [
             ["steps", "different states", "kept", "state"],
-            [f"{len(self.steps):,}", f"{self.visited:,}", f"{self.promise:.4g}", f"{self.state}"],
+            [
+                f"{len(self.steps):,}",
+                f"{self.visited:,}",
+                at_least(self.promise, 4),
+                f"{self.state}",
+            ],
         ]
         return card("Exploration", [self.why], rows)
 

@@ -180,8 +180,7 @@ def counted(number: int, noun: str) -> str:
 def recalled(home: bool, promised: float, steps: int) -> str:
     """Return how a recall went, in a sentence."""
     went = "Came home" if home else "Did not come home"
-    level = math.floor(promised * 1e6) / 1e6
-    return f"{went} in {counted(steps, 'step')}; at least {level:.6g} was promised."
+    return f"{went} in {counted(steps, 'step')}; at least {at_least(promised)} was promised."
 
 
 def sentence(text: str) -> str:
@@ -325,7 +324,8 @@ def promise_left(promise: Mapping[str, Any]) -> str:
             )
         else:
             promises.append(
-                f"at any recall it can come home with probability at least {level:g}; "
+                f"at any recall it can come home with probability at least "
+                f"{at_least(min(kept, level), 12)}; "
                 f"{at_least(budget['left'], 3)} may still be risked"
             )
     return f"Promise: {'; '.join(promises)}."

@@ -26,6 +26,7 @@ from homeward.criteria import (
 )
 from homeward.errors import InvalidInputError
 from homeward.runs.config import STEPS, Config, Named, Option, is_asked
+from homeward.words import at_least
 
 Algorithm = Literal["rate", "paper"]  # one level for the whole run, or the paper's Algorithm 1
 
@@ -406,4 +407,4 @@ def promise_of(config: SafeConfig, named: str = "it") -> str:
 
 def surely(level: float) -> str:
     """Return the phrase "with probability at least `level`", or "with certainty" at 1."""
-    return "with certainty" if level >= 1.0 else f"with probability at least {level:.12g}"
+    return "with certainty" if level >= 1.0 else f"with probability at least {at_least(level, 12)}"

@@ -137,7 +137,7 @@ def _judge_run(
         ) from cause
     if not 0.0 <= kept <= 1.0:
         raise InvalidFileError(
-            f"{run.directory}: the bound of step {last.step} is {kept:g}, expected 0 to 1"
+            f"{run.directory}: the bound of step {last.step} is {kept!r}, expected 0 to 1"
         )
     reasons = _plan_all_again(records, kind, explorer)
     kept_again = None if reasons or explorer.held is None else explorer.held.kept
@@ -251,7 +251,7 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     for i, verdict in enumerate(certificate.verdicts):
         parts = recorded_bounds if alone else (verdict.part,)
         differ = tuple(
-            f"the bound in the log is {logged:.6g}, but the plan's is {verdict.claimed:.6g}"
+            f"the bound in the log is {logged:.12g}, but the plan's is {verdict.claimed:.12g}"
             for part in parts
             for logged in [recorded_bounds[part][i % count]]
             if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit
@@ -265,7 +265,7 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         slack = CLAIM_TOLERANCE * max(1.0, abs(planned))
         if logged != planned and not abs(logged - planned) <= slack:
             reasons.append(
-                f"the {name} in the log is {logged:.6g}, but planning again gives {planned:.6g}"
+                f"the {name} in the log is {logged:.12g}, but planning again gives {planned:.12g}"
             )
     worth = replace(certificate.worth, reasons=tuple(reasons))
     return replace(certificate, verdicts=tuple(verdicts), worth=worth)

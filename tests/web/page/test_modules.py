@@ -206,19 +206,24 @@ def test_a_trapped_run_is_said_to_have_been_trapped(tmp_path: Path) -> None:
 
 
 BOUNDS = """
-import { beside, least } from "./words.mjs";
+import { beside, keeps, least, levelName } from "./words.mjs";
 const values = [0.99999998, 0.999999995, 1, 0.86186];
 console.log(JSON.stringify([
   ...values.map((value) => beside(value, 1)),
   ...values.map((value) => beside(value, null)),
   ...[12.3456, -12.341, 0, 0.00001239, 1.239e7].map((value) => least(value, 4)),
+  ...[0.95, 0.95 - 1e-9, 0.97996].map((value) => beside(value, 0.95)),
+  ...[0.95, 0.95 - 1e-9].map((value) => keeps(value, 0.95)),
+  ...[0.95, 0.9999999].map((level) => levelName(level)),
 ]));
 """
 
 
 def test_a_lower_bound_is_cut_and_not_rounded_up(tmp_path: Path) -> None:
     shown = said(tmp_path, "words.ts", BOUNDS)
-    assert shown[:4] == [">0.9999", ">0.999999", "1", "0.8618"]
+    assert shown[:4] == [">0.9999", ">0.9999", "1", "0.8618"]
     assert shown[4:8] == [">0.9999", ">0.9999", "1", "0.8618"]
     assert shown[8:11] == ["12.34", "−12.35", "0"]
-    assert [each[:4] for each in shown[11:]] == ["1.23", "1.23"]
+    assert [each[:4] for each in shown[11:13]] == ["1.23", "1.23"]
+    assert shown[13:16] == ["0.9500", "0.949999", "0.9799"]
+    assert shown[16:] == [True, False, "0.95", "0.9999999"]

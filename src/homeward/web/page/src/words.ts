@@ -50,17 +50,17 @@ export function minus(text: string): string {
 /** The planner relies on no move that works less often, so the map does not offer it. */
 export const MIN_SUCCESS = 1e-3;
 
-const LEVEL_TOLERANCE = 1e-8; // of the planner
+const LEVEL_TOLERANCE = 1e-12; // for errors of the last binary digits
 const MAX_DECIMALS = 6;
 
-/** Format a safety level. */
+/** Format a safety level, which is never rounded up. */
 export function levelName(level: number): string {
-  return String(Number(level.toFixed(MAX_DECIMALS)));
+  return String(Math.min(level, Number(level.toFixed(MAX_DECIMALS))));
 }
 
-/** Return whether a bound meets a level, within the planner's tolerance. */
-export function keeps(value: number, level: number): boolean {
-  return value >= level - LEVEL_TOLERANCE;
+/** Return whether a bound meets a level. */
+export function keeps(value: number, level: number, tolerance = LEVEL_TOLERANCE): boolean {
+  return value >= level - tolerance * Math.max(1, Math.abs(level));
 }
 
 /** Cut a bound to some decimals; it is never rounded up, but for errors of the last binary digits. */
@@ -116,7 +116,7 @@ export function planMeaning(delta: number, home: Home): string {
 }
 
 function percent(delta: number): string {
-  return `${Number((100 * delta).toFixed(4))}\u00a0%`;
+  return `${cut(100 * delta, 4)}\u00a0%`;
 }
 
 /** Explain the risk 1 − δ as a fraction of worlds, in the smallest whole numbers. */

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { API, getJson, linkTo, textOf } from "../api";
 import type { End } from "../contract";
 import type { Scene } from "../run/scene";
-import { ago, beside, figure, least, minus } from "../words";
+import { ago, beside, figure, keeps, least, levelName, minus } from "../words";
 
 type Place = [number, number] | string; // row and column, or the name of a state
 
@@ -152,13 +152,13 @@ function Budget({ level, kept, left, used, lost }: Recall["promise"]["budgets"][
             <meter min={0} max={allowed} value={left} aria-label={`Risk left at δ = ${figure(level)}`} />
           )}
           <p>
-            The promise of {figure(level)} holds; {least(left, 3)} may still be risked
+            The promise of {keeps(kept, level) ? levelName(level) : beside(kept, level)} holds; {least(left, 3)} may still be risked
             {allowed > 0 && ` of ${figure(allowed, 3)}`}.
           </p>
         </>
       ) : (
         <p class="bad">
-          The vehicle was moved: of the promise of {figure(level)}, {beside(kept, null)} is left.
+          The vehicle was moved: of the promise of {levelName(level)}, {beside(kept, null)} is left.
         </p>
       )}
       {used.length > 0 && <p>Used of the limits so far: {used.map((each) => figure(each, 4)).join(", ")}.</p>}
