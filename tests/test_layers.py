@@ -250,7 +250,7 @@ def loaded_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import homeward.beliefs.categorical_heights",
+        "import homeward.beliefs.levels",
         "import homeward.beliefs.heights",
         "import homeward.beliefs.corrections",
         "from homeward.beliefs import Correction, Corrections",

@@ -25,7 +25,7 @@ KERNEL_MODULES = (
     "homeward.solvers.returns",
     "homeward.beliefs.corrections",
     "homeward.criteria",
-    "homeward.beliefs.categorical_heights",
+    "homeward.beliefs.levels",
 )
 """Modules in which callers look up kernels."""
 

@@ -30,9 +30,9 @@ import numpy as np
 from homeward.agents.setup import PAPER, Setup
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import Belief, Sensor
-from homeward.beliefs.categorical_heights import Reveal
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
+from homeward.beliefs.observations import Reveal
 from homeward.bonuses import Bonus, Information, Uncover
 from homeward.certificates.confidence import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out

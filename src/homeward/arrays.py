@@ -52,6 +52,20 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array that its owner may still change read-only for all others; return it."""
+    array.flags.writeable = False
+    return array
+
+
+def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a writable view of a `locked` array, for its owner."""
+    array.flags.writeable = True
+    view = array.view()
+    array.flags.writeable = False
+    return view
+
+
 def are_among(ascending: IntArray, values: IntArray) -> BoolArray:
     """Return the mask [m] of the `values` [m] that occur in an `ascending` array [n]."""
     if not len(ascending):

@@ -99,7 +99,6 @@ STAYS = {
 EVALUATORS = {
     "exact": "exactly, in every world of the belief",
     "path": "by the exact probability that all moves on the way work",
-    "pairs": "by the probabilities that moves, and pairs of moves, never work",
     "correction": "{correction} correction",
     "union": "by the sum of the probabilities that a move never works",
     "sampled": "estimated in worlds drawn from the belief, not proven",

@@ -10,8 +10,7 @@ from scipy.stats import kstest, truncnorm
 
 from homeward.beliefs import TerrainBelief, Transition
 from homeward.beliefs import attempts as module
-from homeward.beliefs.attempts import Attempts, Components, Edges, draw, witness
-from homeward.beliefs.intervals import drop, keep, mass
+from homeward.beliefs.attempts import Attempts, Components, Edges, draw, keep, mass, witness
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 EAST, SOUTH, WEST = 3, 5, 7
@@ -56,13 +55,10 @@ def test_what_is_no_record_of_attempts_is_refused(pairs: list[float], worked: li
         Attempts(np.array(pairs), np.array(worked))
 
 
-def test_intervals_are_kept_and_dropped() -> None:
-    line = [(-np.inf, np.inf)]
-    assert keep(line, 0.0, 2.0) == [(0.0, 2.0)]
-    assert drop(line, 0.0, 2.0) == [(-np.inf, 0.0), (2.0, np.inf)]
-    assert keep(drop(line, 0.0, 2.0), 1.0, 3.0) == [(2.0, 3.0)]
-    assert drop([(0.0, 1.0)], 3.0, 2.0) == [(0.0, 1.0)]
-    assert drop([(0.0, 1.0)], -1.0, 2.0) == []
+def test_intervals_are_kept() -> None:
+    assert keep([(-np.inf, np.inf)], 0.0, 2.0) == [(0.0, 2.0)]
+    assert keep([(-np.inf, 0.0), (2.0, np.inf)], 1.0, 3.0) == [(2.0, 3.0)]
+    assert keep([(0.0, 1.0)], 1.0, 2.0) == []
 
 
 def test_a_mass_keeps_its_digits_in_either_tail() -> None:
@@ -104,7 +100,7 @@ def test_drawn_heights_have_the_restricted_law() -> None:
     belief = strip(2).update(Transition(0, EAST, 0))  # 1.75 m up or 20 m down
     drawn = np.array([belief.draw(np.random.default_rng(seed)) for seed in range(2000)])
     rise = (drawn[:, 1] - drawn[:, 0]) / np.sqrt(2.0)
-    limit = belief.ground[-2:][0][0, EAST] / np.sqrt(2.0)
+    limit = belief._limits[1][0, EAST] / np.sqrt(2.0)
     assert kstest(rise, truncnorm(limit, np.inf).cdf).pvalue > 1e-3
 
 

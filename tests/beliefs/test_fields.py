@@ -91,7 +91,9 @@ def test_repeated_looks_wait_until_they_tell_enough() -> None:
         belief = belief.update(Heights(*part))
         parts.append(part)
         assert (belief._waiting[0] * belief.variance < FOLD - 1.0).all()
-    assert 6 < belief._count <= 3 * 5  # a first look each, then 3, 12, ... of them at once
+    assert (
+        6 < sum(map(len, belief._columns)) <= 3 * 5
+    )  # a first look each, then 3, 12, ... of them at once
     covariance = kernel.covariance(distances(SHAPE, (1.0, 1.0)))
     mean, exact = batch(covariance, 0.0, *taken_in(belief, parts))
     np.testing.assert_allclose(belief.height, mean, atol=1e-9)

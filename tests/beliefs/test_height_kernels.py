@@ -10,29 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erfc
 
-from homeward.beliefs.grid_graph import STEPS, back
+from homeward.beliefs.grid_graph import BACK, STEPS, back
 from homeward.beliefs.height_kernels import (
     ERFC_TWO,
     ERFC_ZERO,
     NEGLIGIBLE_SQUARES,
-    chance,
-    limits,
+    chances,
     sum_near,
 )
+
+
+def chance(rise: float, variance: float, drop: float, climb: float) -> float:
+    return float(chances(*(np.array([value]) for value in (rise, variance, drop, climb)))[0])
 
 
 @given(st.floats(-40.0, 40.0), st.floats(0.0, 40.0))
 def test_what_is_skipped_changes_no_bit(near: float, beyond: float) -> None:
     far = abs(near) + beyond
     plain = max(0.0, 0.5 * (math.erfc(near) - math.erfc(far)))
-    assert chance(near, far) == plain
+    assert chance(0.0, 0.5, -near, far) == plain
 
 
 @pytest.mark.parametrize("near", [0.0, 1.0, 5.0, 20.0, 27.0, -3.0])
 def test_at_the_edge_of_what_is_skipped_nothing_is_lost(near: float) -> None:
     far = math.sqrt(NEGLIGIBLE_SQUARES + max(near, 0.0) ** 2)
     for beside in (math.nextafter(far, 0.0), math.nextafter(far, 99.0)):
-        assert chance(near, beside) == 0.5 * math.erfc(near)
+        assert chance(0.0, 0.5, -near, beside) == 0.5 * math.erfc(near)
     assert math.erfc(ERFC_ZERO) == 0.0
     assert math.erfc(ERFC_TWO) == 2.0
 
@@ -48,8 +51,8 @@ def test_a_move_and_its_way_back_have_the_chances_of_their_slopes(
 ) -> None:
     deviation = math.sqrt(2.0 * spread)
     for lowest, highest, got in (
-        (-descend - rise, climb - rise, chance(*limits(rise, 1.0 / deviation, climb, descend))),
-        (-descend + rise, climb + rise, chance(*limits(-rise, 1.0 / deviation, climb, descend))),
+        (-descend - rise, climb - rise, chance(rise, spread, descend, climb)),
+        (-descend + rise, climb + rise, chance(-rise, spread, descend, climb)),
     ):
         low, high = lowest / deviation, highest / deviation
         wanted = 0.5 * (erfc(low) - erfc(high) if low + high > 0 else erfc(-high) - erfc(-low))
@@ -60,7 +63,7 @@ def test_a_move_and_its_way_back_have_the_chances_of_their_slopes(
 def test_the_way_back_undoes_a_step() -> None:
     for a in range(1, 9):
         down, right = STEPS[a]
-        assert STEPS[back(a)] == (-down, -right)
+        assert STEPS[back(a)] == STEPS[BACK[a]] == (-down, -right)
 
 
 def test_a_sum_of_what_is_near_is_weighted_by_its_distance() -> None:

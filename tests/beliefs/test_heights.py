@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,32 +14,21 @@ from tests.conftest import tables
 from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs import corrections_of, height_kernels
 from homeward.beliefs import heights as module
-from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
-from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.heights import TerrainBelief, entropy_reduction
+from homeward.beliefs.observations import Heights, Transition
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
-from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError, InvalidProblemError
 from homeward.planning.algorithm1 import Planner
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from random import Random
 
-THREADS = numba.get_num_threads()
 STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Keep the compiled loop to one thread: on six cells, waiting for another takes longest."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 def terrain(
@@ -553,85 +541,135 @@ def all_of(belief: TerrainBelief) -> list[bytes]:
 
 
 @given(measurings(), st.randoms(use_true_random=False))
-def test_every_belief_of_a_run_stays_that_of_a_belief_made_from_nothing(
+def test_a_belief_that_learned_in_place_is_one_made_from_nothing(
     case: tuple[TerrainBelief, list[tuple[Heights, bool]]], rng: Random
 ) -> None:
     belief, steps = case
-    truth = belief.sample(np.random.default_rng(rng.randrange(99)))
-    beliefs, held, state = [belief], [], int(np.argmin(belief.blocked))
+    truth, own = belief.sample(np.random.default_rng(rng.randrange(99))), belief.copy()
+    before, state = all_of(belief), int(np.argmin(belief.blocked))
     for seen, looked in steps:
         action = rng.randrange(9)
         there = int(truth.dest[state, action]) if truth.success[state, action] > 0.0 else state
+        shown, copied = [part.copy() for part in learned_of(own)], own.copy()
         with suppress(ImpossibleObservationError):  # it contradicts an earlier attempt
-            belief = belief.update(replace(seen, moved=Transition(state, action, there)))
+            observation = replace(seen, moved=Transition(state, action, there))
+            after = own.update(observation)
+            same, changed = own.absorb(observation)
+            assert same is own
+            assert all_of(own) == all_of(after) == all_of(replace(own))
+            assert own.gain_left(2.0) == after.gain_left(2.0) == replace(own).gain_left(2.0)
+            differs = [(x != y).any(axis=1) for x, y in zip(shown, learned_of(own), strict=True)]
+            if changed is not None:
+                assert set(np.flatnonzero(np.any(differs, axis=0))) <= set(changed.tolist())
             state = there
-        beliefs.append(belief)
+        assert all(np.array_equal(x, y) for x, y in zip(shown, learned_of(copied), strict=True))
         if looked:
-            belief.mean(), belief.gain_left(2.0)
-            held.append((belief.height, belief.height.tobytes()))
-    for one in rng.sample(beliefs, len(beliefs)):
-        cold = replace(one)  # drops what was kept
-        assert all_of(one) == all_of(cold)
-        assert one.gain_left(2.0) == cold.gain_left(2.0)
-    assert all(array.tobytes() == before for array, before in held)
+            own.mean(), own.gain_left(2.0)
+    assert all_of(belief) == before
+
+
+def learned_of(belief: TerrainBelief) -> list[FloatArray]:
+    """Return the arrays [S, A] that `absorb` speaks of."""
+    return [belief.mean().success, belief.blocked_probability(), *belief.success_bounds()]
+
+
+def test_what_can_not_be_learned_leaves_the_belief_as_it_was() -> None:
+    belief = TerrainBelief((1, 3), np.zeros(3), np.ones(3)).update(Transition(0, EAST, 0))
+    before = all_of(belief)
+    seen = Heights(np.array([0]), np.array([2.0]), np.array([0.1]))
+    for wrong in (
+        replace(seen, moved=Transition(0, EAST, 1)),
+        Heights(np.array([0, 7]), np.zeros(2), np.ones(2), moved=Transition(1, EAST, 2)),
+        [seen, Transition(0, EAST, 1)],
+    ):
+        with pytest.raises((ImpossibleObservationError, InvalidBeliefError)):
+            belief.absorb(wrong)
+        assert all_of(belief) == before
+
+
+def test_a_list_of_observations_is_learned_one_after_the_other() -> None:
+    belief = TerrainBelief((2, 9), np.zeros(18), np.ones(18))
+    belief.mean()
+    first = Heights(np.array([0]), np.array([2.0]), np.array([0.1]))
+    second = Heights(np.array([17]), np.array([1.0]), np.array([0.1]))
+    after, changed = belief.copy().absorb([first, second])
+    assert all_of(after) == all_of(belief.update(first).update(second))
+    assert changed is None or {0, 17} <= set(changed.tolist())
+    belief.blocked_probability()
+    after, changed = belief.absorb([first, second])
+    assert changed is not None
+    assert sorted(changed.tolist()) == [0, 1, 7, 8, 9, 10, 16, 17]
 
 
 def test_only_few_chances_are_computed_anew_after_few_measurements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    refresh = height_kernels.refresh
+    chances = height_kernels.chances
 
-    def counted(ground: Any, moves: IntArray) -> FloatArray:
-        calls.append(len(moves))
-        return refresh(ground, moves)
+    def counted(*given: Any) -> FloatArray:
+        calls.append(len(given[0]))
+        return chances(*given)
 
-    monkeypatch.setattr(height_kernels, "refresh", counted)
+    monkeypatch.setattr(height_kernels, "chances", counted)
     belief = TerrainBelief((5, 5), np.zeros(25), np.ones(25))
     belief.mean()
-    few = belief.update(Heights(np.arange(2), np.ones(2), np.ones(2)))
+    assert calls == [225]
+    few, changed = belief.absorb(Heights(np.arange(2), np.ones(2), np.ones(2)))
     few.mean()
-    few.update(Heights(np.arange(20), np.ones(20), np.ones(20))).mean()
-    for cells in (np.arange(4), np.arange(4, 8)):  # few each time, and too many together
-        few = few.update(Heights(cells, np.ones(4), np.ones(4)))
+    assert calls == [225, 2 * (3 + 5) - 2]
+    assert changed is not None
+    assert changed.tolist() == [0, 1, 2, 5, 6, 7]
+    assert few.absorb(Heights(np.arange(20), np.ones(20), np.ones(20)))[1] is None
     few.mean()
-    few.mean()
-    assert calls == [144, 2 * (3 + 5) - 2, 144, 144]
+    assert calls == [225, 14, 225]
 
 
 def test_bounds_near_attempts_change_only_with_what_is_near(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
+    near_to = TerrainBelief._near_to
 
-    def counted(*given: Any) -> Any:
-        calls.append(len(given[0]))
-        return move_bounds(*given)
+    def counted(belief: TerrainBelief, informative: IntArray) -> Any:
+        calls.append(len(informative))
+        return near_to(belief, informative)
 
-    monkeypatch.setattr(module, "move_bounds", counted)
     belief = TerrainBelief((5, 9), np.zeros(45), np.full(45, 0.25)).update(Transition(18, EAST, 19))
     belief.mean()
     for cell, move, count in [(21, None, 0), (20, None, 1), (19, None, 1), (26, (22, EAST), 1)]:
         moved = None if move is None else Transition(*move, 23)
         seen = Heights(np.array([cell]), np.array([0.3]), np.ones(1), moved=moved)
-        calls.clear()
-        belief = belief.update(seen)
-        belief.mean()
+        with monkeypatch.context() as patched:
+            patched.setattr(TerrainBelief, "_near_to", counted)
+            calls.clear()
+            belief.absorb(seen)
         assert len(calls) == count, cell
         assert all_of(belief) == all_of(replace(belief)), cell
 
 
-def test_a_large_map_is_done_by_several_threads_with_the_same_result(
+def test_a_large_map_is_computed_in_parts_with_the_same_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(0)
     height, variance, blocked = rng.normal(0, 2, 600), rng.uniform(0.01, 2, 600), rng.random(600)
     given = ((20, 30), height, variance)
-    alone = TerrainBelief(*given, blocked=blocked < 0.1).mean().success
-    numba.set_num_threads(THREADS)
-    monkeypatch.setattr(module, "PARALLEL_SIZE", 0)
-    monkeypatch.setattr(height_kernels, "refresh", None)
-    assert TerrainBelief(*given, blocked=blocked < 0.1).mean().success.tobytes() == alone.tobytes()
+    whole = TerrainBelief(*given, blocked=blocked < 0.1).mean().success
+    monkeypatch.setattr(module, "CHUNK", 1000)
+    assert TerrainBelief(*given, blocked=blocked < 0.1).mean().success.tobytes() == whole.tobytes()
+
+
+def test_a_subclass_learns_what_its_own_update_says() -> None:
+    class Deaf(TerrainBelief):
+        def update(self, observation: Any) -> Deaf:
+            return super().update(replace(observation, heights=observation.heights + 1.0))
+
+    seen = Heights(np.array([1]), np.array([7.0]), np.array([1.0]))
+    belief = Deaf((2, 3), np.zeros(6), np.ones(6))
+    after, changed = belief.absorb(seen)
+    assert changed is None
+    assert after.height[1] == 4.0
+    assert belief.height[1] == 0.0
 
 
 def test_entropy_falls_by_half_the_logarithm_of_each_variance() -> None:
@@ -639,6 +677,19 @@ def test_entropy_falls_by_half_the_logarithm_of_each_variance() -> None:
     after = belief.update(Heights(np.array([0, 2]), np.zeros(2), np.array([4.0, 4.0 / 3.0])))
     assert entropy_reduction(belief, after) == pytest.approx(0.5 * np.log(2.0) + 0.5 * np.log(4.0))
     assert entropy_reduction(belief, belief) == 0.0
+
+
+def test_entropies_of_no_beliefs_are_not_compared() -> None:
+    pairs: list[Any] = [(None, None), (terrain(), TerrainBelief), (3, terrain())]
+    for pair in pairs:
+        with pytest.raises(InvalidProblemError, match="expected a TerrainBelief"):
+            entropy_reduction(*pair)
+
+
+def test_a_source_of_random_numbers_is_needed_to_draw() -> None:
+    for rng in (None, 3):
+        with pytest.raises(InvalidProblemError, match="default_rng"):
+            terrain().sample(rng)  # type: ignore[arg-type]
 
 
 def test_entropies_of_different_cells_are_not_compared() -> None:

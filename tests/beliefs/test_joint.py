@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief, HeightBelief
 from homeward.beliefs.base import MoveSets
-from homeward.beliefs.categorical_heights import model_of_heights
+from homeward.beliefs.levels import model_of_heights
 from homeward.certificates.joint_check import _levels as referee_levels
 from homeward.certificates.joint_check import together
 from homeward.models import Moves
@@ -114,7 +114,7 @@ def test_a_set_that_is_too_entangled_has_the_union_bound(monkeypatch: pytest.Mon
     def too_wide(*given: Any) -> None:
         given[-2][:] = -1.0
 
-    monkeypatch.setattr("homeward.beliefs.categorical_heights.level_sets", too_wide)
+    monkeypatch.setattr("homeward.beliefs.levels.level_sets", too_wide)
     few = edges[:2]
     found, risks = belief.work_together(sets_of(few)), belief.blocked_probability()
     assert found is not None

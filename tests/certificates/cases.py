@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
-from homeward.beliefs.categorical_heights import HeightBelief, Reveal
+from homeward.beliefs.levels import HeightBelief
+from homeward.beliefs.observations import Reveal
 from homeward.certificates import PlanCase
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP

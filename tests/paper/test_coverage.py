@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from homeward.beliefs.categorical_heights import WALL
+from homeward.beliefs.levels import WALL
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
 from homeward.paper import coverage

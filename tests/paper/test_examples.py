@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from homeward.beliefs.categorical_heights import WALL
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import WALL
 from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.paper import examples

@@ -34,7 +34,7 @@ def test_both_searches_find_the_same_ways(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES)
     way = some_free(graph, rng)
-    search = Search(graph, None, Promise.of(way), 0.05, HOME, 2, 0.5)
+    search = Search(graph, Promise.of(way), 0.05, HOME, 2, 0.5)
     (free, added, steps, choice), *risks = KeptWays(1, STATES).find(0, search, np.inf)
     found = ways_home(graph, way, 0.05, HOME, 2, 0.5, False)
     assert risks == [*found[1:3]]

@@ -117,7 +117,7 @@ def test_a_path_that_claims_more_than_its_moves_is_refuted(make: Callable[..., P
 
 
 def test_an_evaluator_that_the_belief_does_not_allow_proves_only_the_corrected_bound() -> None:
-    for code in ("exact", "pairs", "union", "correction"):
+    for code in ("exact", "union", "correction"):
         found = judge(wide_plan(evaluator=code), method="arithmetic")
         assert any(v.refuted for v in found.verdicts), code
 

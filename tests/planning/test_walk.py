@@ -2,8 +2,8 @@
 
 A function counts once, however often it is called. Those of a belief, a bonus or a solver count
 where planning calls them; what they call themselves is their own affair, as is what a compiled
-kernel or `kept_ways` calls. Properties, comprehensions, constructors of values, `homeward.arrays`
-and `homeward.shared` do not count.
+kernel or `kept_ways` calls. Properties, comprehensions, constructors of values and
+`homeward.arrays` do not count.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ WALK = [
 KERNELS = {"settle", "follow", "with_way"}
 
 
-VALUES = ("homeward.arrays", "homeward.shared")
+VALUES = ("homeward.arrays",)
 
 
 def is_named(frame: FrameType) -> bool:
@@ -156,4 +156,4 @@ def test_a_step_on_a_grid_passes_through_these_functions(monkeypatch: pytest.Mon
     walk.insert(walk.index("HeightBelief.blocked_probability") + 1, "HeightBelief.least_blocked")
     assert functions == walk
     assert len(functions) + len(kernels) <= 28
-    assert kernels == KERNELS | {"start_keys", "best_tour"}
+    assert kernels == KERNELS | {"free_again", "best_tour"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from homeward.beliefs import Rows, Transition, Visit
-from homeward.beliefs.heights import Heights
+from homeward.beliefs.observations import Heights
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.observation_codec import Digest, decode, encode
 

@@ -2,8 +2,6 @@ from .base import Belief as Belief
 from .base import MoveSets as MoveSets
 from .base import claim_of_moves as claim_of_moves
 from .base import corrections_of as corrections_of
-from .categorical_heights import HeightBelief as HeightBelief
-from .categorical_heights import Reveal as Reveal
 from .corrections import Correction as Correction
 from .corrections import Corrections as Corrections
 from .covariance import Matern as Matern
@@ -12,10 +10,12 @@ from .covariance import fit_kernel as fit_kernel
 from .dirichlet import DirichletBelief as DirichletBelief
 from .fields import CorrelatedTerrainBelief as CorrelatedTerrainBelief
 from .finite import FiniteBelief as FiniteBelief
-from .heights import Heights as Heights
 from .heights import TerrainBelief as TerrainBelief
 from .heights import entropy_reduction as entropy_reduction
+from .levels import HeightBelief as HeightBelief
+from .observations import Heights as Heights
 from .observations import Likelihood as Likelihood
+from .observations import Reveal as Reveal
 from .observations import Rows as Rows
 from .observations import Sensor as Sensor
 from .observations import Transition as Transition

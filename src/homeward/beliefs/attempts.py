@@ -1,17 +1,18 @@
-"""Attempted moves on normal heights: outcomes as constraints, and samples that agree with them.
+"""Attempted moves on normal heights: what their outcomes say of other moves, and samples.
 
-Given the heights, a move always or never works: it works if −descend ≤ h[end] − h[start] ≤ climb.
-So one attempt shows whether it works. Given the measurements, heights are independent and normal.
-Given the outcomes too, they follow the same distribution restricted to the heights that agree.
+Given the heights, a move always or never works: it works if −down ≤ h[end] − h[start] ≤ up. So one
+attempt shows whether it works. Given the measurements, heights are independent and normal. Given
+the outcomes too, they follow the same distribution restricted to the heights that agree.
 
 The doubt of an outcome is the probability of the opposite outcome, given the measurements. An
 outcome with doubt ≤ `SURE` is *almost certain*, and treated as if it did not restrict heights; the
-other outcomes are *informative*. Informative outcomes that share a cell form a *component*.
-Components are independent of each other and of all other cells.
+others are *informative*. Informative outcomes that share a cell form a *component*. Components are
+independent of each other and of all other cells. ``docs/theory.md``, section 12, has the proofs.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,14 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtr, ndtri
+from scipy.special import erfc, ndtr, ndtri
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
-from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
+from homeward.beliefs.height_kernels import chances
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+
+Intervals = list[tuple[float, float]]
 
 SURE = 2.0**-80  # largest doubt of an outcome that is almost certain
 WIDTHS = (4.0, 8.0, 16.0, 32.0)  # half-widths, in standard deviations, from which `witness` starts
+ROUNDING = 1e-9  # allowance for rounding in the logarithm of a component's probability
 MAX_BATCH = 2**16  # largest batch of samples; if all are rejected, `draw` uses Gibbs sampling
 GIBBS_SWEEPS = 64  # sweeps over a component whose outcomes are too unlikely for rejection
 MAX_RESTARTS = 64  # most restarts of `draw` after an almost certain outcome is violated
@@ -66,18 +70,21 @@ class Attempts:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"move {pair} (s·A + a) {was} before, but {now} now")
-        new = object.__new__(Attempts)  # skips the checks
-        pairs, outcomes = _with_item(self.pairs, at, pair), _with_item(self.worked, at, worked)
-        set_fields(new, pairs=frozen(pairs), worked=frozen(outcomes))
-        return new
+        return self._unchecked(
+            _with_item(self.pairs, at, pair), _with_item(self.worked, at, worked)
+        )
 
     def among(self, pairs: IntArray) -> Attempts:
         """Return the attempts whose moves are in `pairs`, which is ascending."""
         at = np.searchsorted(self.pairs, pairs)
         at = at[at < len(self.pairs)]
         at = at[self.pairs[at] == pairs[: len(at)]]
+        return self._unchecked(self.pairs[at], self.worked[at])
+
+    @staticmethod
+    def _unchecked(pairs: IntArray, worked: BoolArray) -> Attempts:
         new = object.__new__(Attempts)
-        set_fields(new, pairs=self.pairs[at], worked=self.worked[at])
+        set_fields(new, pairs=frozen(pairs), worked=frozen(worked))
         return new
 
 
@@ -107,17 +114,13 @@ class Edges(NamedTuple):
         result: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
         return result
 
-
-def edges_of(attempts: Attempts, dest: IntArray, limits: tuple[FloatArray, FloatArray]) -> Edges:
-    """Return attempts [n] as constraints on heights.
-
-    `dest` [S, A] are the destinations, and `limits` the largest drop and rise of moves in m, [S, A]
-    or [1, A] if they are the same everywhere.
-    """
-    actions = dest.shape[1]
-    state, action = np.divmod(attempts.pairs, actions)
-    drop, rise = (limit[np.minimum(state, len(limit) - 1), action] for limit in limits)
-    return Edges(state, dest[state, action].astype(np.int64), drop, rise, attempts.worked)
+    def doubts(self, height: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return the probability [n] of the opposite outcomes, for heights N(height, variance)."""
+        rise = height[self.end] - height[self.start]
+        total = variance[self.start] + variance[self.end]
+        per = 1.0 / np.sqrt(2.0 * total)
+        fails = 0.5 * (erfc(per * (self.up - rise)) + erfc(per * (self.down + rise)))
+        return np.where(self.worked, fails, chances(rise, total, self.down, self.up))
 
 
 class Components(NamedTuple):
@@ -128,14 +131,49 @@ class Components(NamedTuple):
     label: IntArray  # [m] number of each cell's component
     number: int  # number of components
 
+    @classmethod
+    def of(cls, edges: Edges) -> Components:
+        """Return the components that the informative outcomes `edges` form."""
+        cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
+        start, end = place[: len(edges.start)], place[len(edges.start) :]
+        link = csr_array((np.ones(len(start)), (start, end)), shape=(len(cells), len(cells)))
+        number, label = connected_components(link, directed=False)
+        return cls(cells, edges._replace(start=start, end=end), label, int(number))
 
-def components_of(edges: Edges) -> Components:
-    """Return the components that the informative outcomes `edges` form."""
-    cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
-    start, end = place[: len(edges.start)], place[len(edges.start) :]
-    link = csr_array((np.ones(len(start)), (start, end)), shape=(len(cells), len(cells)))
-    number, label = connected_components(link, directed=False)
-    return Components(cells, edges._replace(start=start, end=end), label, int(number))
+    def likelihoods(self, height: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return lower bounds [components] on ln Pr(the outcomes of a component).
+
+        The probability is at least the mass of a product of intervals that agrees with the
+        outcomes, and at least 1 minus the sum of their doubts. `height` and `variance` are [S].
+        """
+        mean, deviation = height[self.cells], np.sqrt(variance[self.cells])
+        low, high = witness(self, mean, deviation)
+        box, edges = np.zeros(self.number), self.edges
+        with np.errstate(divide="ignore"):
+            share = np.log(mass((low - mean) / deviation, (high - mean) / deviation))
+            np.add.at(box, self.label, share)
+            doubt = edges.doubts(mean, deviation * deviation) + 2.0**-50
+            total = np.bincount(self.label[edges.start], doubt, self.number)
+            return np.maximum(box, np.log(np.maximum(0.0, 1.0 - total))) - ROUNDING
+
+    def together(self, start: IntArray, end: IntArray, log_mass: FloatArray) -> FloatArray:
+        """Return ln Pr(the outcomes of the components of the cells `start` and `end`), each [e]."""
+        labels = []
+        for cells in (start, end):
+            at = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+            labels.append(np.where(self.cells[at] == cells, self.label[at], self.number))
+        known = np.append(log_mass, 0.0)  # a cell without a component adds nothing
+        other: FloatArray = np.where(labels[0] == labels[1], 0.0, known[labels[1]])
+        result: FloatArray = known[labels[0]] + other
+        return result
+
+
+def mass(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return Pr(low < Z < high) for a standard normal Z, precise in both tails; 0 if low ≥ high."""
+    upper = low > 0.0
+    low, high = np.where(upper, -high, low), np.where(upper, -low, high)
+    result: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
+    return result
 
 
 def witness(
@@ -204,7 +242,7 @@ def draw(
     heights: FloatArray = rng.normal(mean, deviation)
     if not len(edges.start):
         return heights
-    parts = components_of(edges.of(doubt > SURE))
+    parts = Components.of(edges.of(doubt > SURE))
     inside = [np.flatnonzero(parts.label == label) for label in range(parts.number)]
     own = [parts.edges.of(parts.label[parts.edges.start] == label) for label in range(parts.number)]
     for _ in range(MAX_RESTARTS):
@@ -246,39 +284,49 @@ def _draw_component(
     heights = 0.5 * (low + high)
     for _ in range(GIBBS_SWEEPS):
         for cell in range(len(mean)):
-            held = heights[cell]
+            before = heights[cell]
             allowed = _allowed(edges, cell, heights)
-            heights[cell] = _draw_within(allowed, mean[cell], deviation[cell], held, rng)
+            heights[cell] = _draw_within(allowed, mean[cell], deviation[cell], before, rng)
             if not edges.agree(heights).all():  # rounding at the end of an interval
-                heights[cell] = held
+                heights[cell] = before
     return heights
+
+
+def keep(intervals: Intervals, low: float, high: float) -> Intervals:
+    """Return the intersection of disjoint intervals with [low, high]."""
+    cut = ((max(a, low), min(b, high)) for a, b in intervals)
+    return [(a, b) for a, b in cut if a < b]
 
 
 def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
     """Return the intervals of a cell's height that agree with `edges`, given all other heights."""
-    allowed = LINE
+    allowed = [(-math.inf, math.inf)]
     for s, t, down, up, worked in zip(*edges, strict=True):
         if cell == t:
-            low, high = heights[s] - down, heights[s] + up
+            low, high = float(heights[s] - down), float(heights[s] + up)
         elif cell == s:
-            low, high = heights[t] - up, heights[t] + down
+            low, high = float(heights[t] - up), float(heights[t] + down)
         else:
             continue
-        allowed = (keep if worked else drop)(allowed, float(low), float(high))
+        if worked:
+            allowed = keep(allowed, low, high)
+        elif low < high:
+            allowed = [*keep(allowed, -math.inf, low), *keep(allowed, high, math.inf)]
+            allowed.sort()
     return allowed
 
 
 def _draw_within(
-    allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
+    allowed: Intervals, mean: float, deviation: float, before: float, rng: np.random.Generator
 ) -> float:
     """Return a sample of a normal distribution restricted to intervals.
 
-    If the intervals have no mass, return `held`.
+    If the intervals have no mass, return `before`.
     """
     ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
     masses = mass(ends[:, 0], ends[:, 1])
     if not masses.sum() > 0.0:
-        return held
+        return before
     low, high = ends[rng.choice(len(masses), p=masses / masses.sum())]
     side = -1.0 if low > 0.0 else 1.0  # the smaller tail keeps its digits
     below, above = sorted((ndtr(side * low), ndtr(side * high)))

@@ -1,4 +1,4 @@
-"""`Belief`, the base class of all beliefs, and `MoveSets`, the sets of moves that bounds are of.
+"""`Belief`, the base class of all beliefs; and what contradicts a belief.
 
 A belief has three methods of its own: `mean`, `update` and `sample`. Everything else that a belief
 may know has a default that is valid for every belief, since it follows from the mean model alone. A
@@ -242,6 +242,45 @@ class Belief(ABC):
         return model
 
 
+class InPlaceBelief(Belief):
+    """A belief over a large map: it learns in place, and `update` is copy and absorb."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return a belief with arrays of its own."""
+
+    @abstractmethod
+    def _absorb(self, observation: Any) -> IntArray | None:
+        """Learn from one observation in place; return the changed states, as `absorb` does.
+
+        If it raises, the belief is as it was.
+        """
+
+    def absorb(self, observation: Any) -> tuple[Self, IntArray | None]:
+        """Learn in place from an observation, or from a list of them; see `Belief.absorb`."""
+        return self._absorb_each(observation)
+
+    def update(self, observation: Any) -> Self:
+        """Return the belief after an observation, or after a list of them."""
+        return self.copy()._absorb_each(observation)[0]
+
+    def _absorb_each(self, observation: Any) -> tuple[Self, IntArray | None]:
+        if not isinstance(observation, tuple | list):
+            return self, self._absorb(observation)
+        after = self.copy()
+        changed: IntArray | None = NO_MOVES
+        for part in observation:
+            after, states = after._absorb_each(part)
+            changed = None if changed is None or states is None else np.union1d(changed, states)
+        return after, changed
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "update" in vars(cls) and "absorb" not in vars(cls):
+            # What a subclass learns is what its `update` says.
+            cls.absorb = Belief.absorb  # type: ignore[method-assign]
+
+
 def need_belief(found: object) -> Belief:
     """Return an object if it is a belief; raise otherwise."""
     if isinstance(found, Belief):
@@ -249,6 +288,15 @@ def need_belief(found: object) -> Belief:
     kind = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
     raise InvalidProblemError(
         f"the belief is {kind}, expected an object of a subclass of homeward.Belief"
+    )
+
+
+def need_generator(rng: object) -> np.random.Generator:
+    """Return a random generator; raise if it is none."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    raise InvalidProblemError(
+        f"the source of random numbers is {rng!r}, expected numpy.random.default_rng(seed)"
     )
 
 
@@ -265,13 +313,17 @@ def mean_of(belief: object) -> Model:
 
 def updated(belief: B, observation: Any) -> B:
     """Return the belief after an observation; raise unless it is a belief."""
-    after = belief.update(observation)
-    if not isinstance(after, Belief):
-        raise InvalidBeliefError(
-            f"{type(belief).__name__}.update() returned a {type(after).__name__}, expected the "
-            "belief after the observation"
-        )
-    return after
+    return need_updated(belief, belief.update(observation))
+
+
+def need_updated(belief: B, after: Any) -> B:
+    """Return the belief `after` an observation; raise unless it is a belief."""
+    if isinstance(after, Belief):
+        return after  # type: ignore[return-value]
+    raise InvalidBeliefError(
+        f"{type(belief).__name__}.update() returned a {type(after).__name__}, expected the "
+        "belief after the observation"
+    )
 
 
 def claim_of_moves(belief: Belief) -> str | None:

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 
 from homeward import arrays
 from homeward.arrays import BoolArray, FloatArray, IntArray, place, set_fields, unless_given
-from homeward.beliefs.base import Belief
+from homeward.beliefs.base import Belief, need_generator
 from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Labels, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -214,7 +214,7 @@ class DirichletBelief(Belief):
 
     def sample(self, rng: np.random.Generator) -> SparseMDP:
         """Return one model drawn from the belief."""
-        return self._model(self.draws(rng, 1)[0])
+        return self._model(self.draws(need_generator(rng), 1)[0])
 
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Return the probabilities [count, C, O] of the outcomes in `count` drawn models."""

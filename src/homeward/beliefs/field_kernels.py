@@ -1,4 +1,4 @@
-"""Kernels for correlated heights: updates by measurements, and the success of moves.
+"""Kernels for correlated heights: updates by measurements, and a box on which outcomes hold.
 
 Cells and actions are those of `grid_graph`. ``spread`` [4, S] holds the variance in m² of the
 height difference between a cell and its neighbour E, SE, S or SW; entries without a neighbour are
@@ -7,12 +7,14 @@ unused.
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs.grid_graph import back
-from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs.grid_graph import STEPS
 from homeward.compiling import njit
+
+DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
+FIRST, LAST = 3, 6  # actions E to SW: taken from every cell, they meet each pair of cells once
 
 
 @njit(cache=True)
@@ -43,41 +45,6 @@ def add_columns(
                 for s in range(row * width + max(0, -right), (row + 1) * width - max(0, right)):
                     rise = w[s + down * width + right] - w[s]
                     spread[a - FIRST, s] -= rise * rise
-
-
-@njit(cache=True, error_model="numpy")
-def fill_correlated(
-    width: int,
-    height: FloatArray,
-    spread: FloatArray,
-    least: float,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Write the probability [S, A] that each move to a neighbour works.
-
-    ``climb`` and ``descend`` are the largest rise and drop in m, [S, A], or [1, A] if the same
-    everywhere. ``least`` in m² is added to each variance as an allowance for rounding. Entries of
-    `stay` and of moves off the map are not written.
-    """
-    rows, last = len(height) // width, len(climb) - 1
-    for a in range(FIRST, LAST + 1):
-        down, right = DOWN[a], RIGHT[a]
-        for row in range(rows - down):
-            for s in range(row * width + max(0, -right), (row + 1) * width - max(0, right)):
-                t = s + down * width + right
-                if blocked[s] or blocked[t]:
-                    success[s, a] = success[t, back(a)] = 0.0
-                    continue
-                variance = max(0.0, spread[a - FIRST, s]) + least
-                rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * variance)
-                i, j, b = min(s, last), min(t, last), back(a)
-                near, far = limits(rise, per, climb[i, a], descend[i, a])
-                success[s, a] = chance(near, far)
-                near, far = limits(-rise, per, climb[j, b], descend[j, b])
-                success[t, b] = chance(near, far)
 
 
 @njit(cache=True)

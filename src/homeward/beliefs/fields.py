@@ -7,9 +7,8 @@ column w [S] to W. A measurement of cells C with noise R solves
     k = K[C, :] − W[:, C]ᵀW,    LLᵀ = k[:, C] + R,    w = L⁻¹k,
 
 at a cost of |C|·n·S for n columns. Mean, variances and the variances of the height differences
-between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Columns are never
-changed after they are written. So beliefs before and after an update share them, and both stay
-valid; a second update of the same belief copies.
+between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Beliefs before and
+after an update share the columns, which are never changed after they are written.
 
 **Repeated measurements.** A second measurement of a cell waits. Once the waiting measurements of a
 cell would together reduce the variance of its height by the factor `FOLD`, they are used as one
@@ -35,10 +34,10 @@ that is not bounded; see `covariance.check_calibration`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,22 +45,19 @@ from scipy.fft import fft2, next_fast_len
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, own, unless_given
-from homeward.beliefs.attempts import Attempts, Edges
-from homeward.beliefs.base import MoveSets
+from homeward.beliefs.attempts import Attempts, Edges, mass
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.field_kernels import (
+    FIRST,
+    LAST,
     add_columns,
     columns_by_offset,
-    fill_correlated,
     whitened_box,
 )
-from homeward.beliefs.grid_graph import STEPS, grid_graph, grid_size
-from homeward.beliefs.height_kernels import FIRST, LAST
-from homeward.beliefs.heights import Heights, SlopeBelief, finite_heights
-from homeward.beliefs.intervals import mass
-from homeward.beliefs.observations import Transition
-from homeward.beliefs.pairs import failure_bound
+from homeward.beliefs.grid_graph import BACK, STEPS, grid_graph, grid_size
+from homeward.beliefs.heights import SlopeBelief, finite_heights
+from homeward.beliefs.observations import Heights, Transition, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
@@ -69,53 +65,17 @@ ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the lar
 JITTER = 2.0**-36  # added to the diagonal before a draw, relative to the largest prior variance
 DOUBTFUL = 2.0**-20  # an outcome is doubtful if its opposite has more than this probability
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # largest widths of a box's intervals, in standard deviations
-BLOCK = 256  # columns that are stored together
 FOLD = 4.0  # waiting measurements are used if they divide a height's variance by this or more
 MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square of S
 MAX_JUDGED = 1500  # largest number of cells by which a kernel is judged
 MAX_DRAWS = 4096  # largest number of draws until heights agree with every attempted move
 
-_APPEND = Lock()  # held while columns are reserved in a block
 
-
-class Columns:
-    """The columns W, stored as rows of blocks [BLOCK, S] that beliefs share.
-
-    The first belief that appends columns after a column writes into the last block. A second belief
-    that appends after the same column copies that block, and shares the blocks before it.
-    """
-
-    def __init__(self, blocks: list[FloatArray] | None = None, used: int = 0) -> None:
-        self.blocks, self.used = blocks or [], used
-
-    def first(self, count: int) -> list[FloatArray]:
-        """Return the first `count` columns as a list of blocks, each [at most BLOCK, S]."""
-        full, rest = divmod(count, BLOCK)
-        return self.blocks[:full] + ([self.blocks[full][:rest]] if rest else [])
-
-    def at(self, count: int, cells: IntArray) -> FloatArray:
-        """Return the entries [count, k] of the first `count` columns at `cells` [k]."""
-        return np.concatenate(
-            [np.empty((0, len(cells))), *(b[:, cells] for b in self.first(count))]
-        )
-
-    def append(self, count: int, rows: FloatArray) -> Columns:
-        """Return the first `count` columns, followed by the new columns `rows` [k, S]."""
-        with _APPEND:
-            is_last = self.used == count
-            if is_last:
-                self.used += len(rows)
-        target = self
-        if not is_last:
-            full, rest = divmod(count, BLOCK)
-            last = [self.blocks[full].copy()] if rest else []
-            target = Columns(self.blocks[:full] + last, count + len(rows))
-        for k, row in enumerate(rows, start=count):
-            block, place = divmod(k, BLOCK)
-            if block == len(target.blocks):
-                target.blocks.append(np.empty((BLOCK, rows.shape[1])))
-            target.blocks[block][place] = row
-        return target
+def _append(blocks: tuple[FloatArray, ...], new: FloatArray) -> tuple[FloatArray, ...]:
+    """Return blocks of columns, each [k, S], with a `new` block, merged so that there are few."""
+    while blocks and len(blocks[-1]) <= len(new):
+        blocks, new = blocks[:-1], np.concatenate([blocks[-1], new])
+    return *blocks, new
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +98,11 @@ class CorrelatedTerrainBelief(SlopeBelief):
     variance : [S] m², variance of each height given the measurements
     terrain : [S] m, prior mean, which decides what a sensor on a mast sees; NaN in blocked cells
     _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
-    _columns, _count : The shared columns W; the first `_count` of them belong to this belief
+    _columns : The columns W, as the rows of blocks [k, S]
     _precision, _weighted : [S] Σ 1/v and Σ y/v over the used measurements y, of variance v, of each
         cell
     _waiting : [2, S] both sums over the measurements that still wait
     """
-
-    evaluator: ClassVar[str] = "pairs"
 
     shape: tuple[int, int]
     kernel: Matern | FloatArray
@@ -161,8 +119,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
     variance: FloatArray = field(init=False)
     terrain: FloatArray = field(init=False, repr=False)
     _spread: FloatArray = field(init=False, repr=False)
-    _columns: Columns = field(init=False, repr=False)
-    _count: int = field(init=False, repr=False)
+    _columns: tuple[FloatArray, ...] = field(init=False, repr=False)
     _precision: FloatArray = field(init=False, repr=False)
     _weighted: FloatArray = field(init=False, repr=False)
     _waiting: FloatArray = field(init=False, repr=False)
@@ -181,8 +138,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         kernel = self.kernel
         self.__dict__.update(
             kernel=kernel if isinstance(kernel, Matern) else _covariance(kernel, states),
-            _columns=Columns(),
-            _count=0,
+            _columns=(),
             _precision=frozen(np.zeros(states)),
             _weighted=frozen(np.zeros(states)),
             _waiting=frozen(np.zeros((2, states))),
@@ -202,19 +158,6 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds."""
         return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
-
-    def all_work(self, state: IntArray, action: IntArray) -> tuple[float, float]:
-        """Return bounds on the probability that all moves [n] work, by pairs of moves."""
-        high = self.success_bounds()[1][state, action].min(initial=1.0)
-        return 1.0 - failure_bound(self, state, action), float(high)
-
-    def lost_by_adding(self, sets: MoveSets) -> float:
-        """Return an upper bound on Pr(all of set 0 work) − Pr(all of set 1 work)."""
-        held, both = (slice(*sets.first[i : i + 2]) for i in range(2))
-        codes = sets.state * len(STEPS) + sets.action
-        new = np.flatnonzero(~np.isin(codes[both], codes[held])) + both.start
-        known = sets.state[held], sets.action[held]
-        return failure_bound(self, sets.state[new], sets.action[new], known)
 
     def measured_success(self) -> FloatArray:
         """Return the success probability [S, A] of each move given the measurements alone."""
@@ -241,11 +184,13 @@ class CorrelatedTerrainBelief(SlopeBelief):
 
     @cached_property
     def _success(self) -> FloatArray:
-        success = np.ones((len(self.height), len(STEPS)))
-        drop, rise = self._limits
-        spread = self._spread, self.least_variance
-        fill_correlated(self.shape[1], self.height, *spread, self.blocked, rise, drop, success)
-        return frozen(success)
+        return frozen(self._all_success())
+
+    def _rise_variance(self, state: IntArray, action: IntArray, end: IntArray) -> FloatArray:
+        ahead = (action >= FIRST) & (action <= LAST)
+        entry = np.where(ahead, action, BACK[action]) - FIRST, np.where(ahead, state, end)
+        spread: FloatArray = self._spread[entry]
+        return np.maximum(0.0, spread) + self.least_variance
 
     # The prior.
 
@@ -301,8 +246,10 @@ class CorrelatedTerrainBelief(SlopeBelief):
     def covariance(self, cells: ArrayLike) -> FloatArray:
         """Return the covariance [k, k] in m² of heights at `cells` [k], given the measurements."""
         at = np.asarray(cells, np.intp)
-        columns = self._columns.at(self._count, at)
-        return self._prior_rows(at)[:, at] - columns.T @ columns
+        matrix = self._prior_rows(at)[:, at]
+        for block in self._columns:
+            matrix = matrix - block[:, at].T @ block[:, at]
+        return matrix
 
     def information_gain(self, cells: ArrayLike, variances: ArrayLike) -> float:
         """Return the exact gain in nats of measuring cells [k] with error variances [k] in m².
@@ -331,10 +278,14 @@ class CorrelatedTerrainBelief(SlopeBelief):
             self.kernel, cells, residuals, self.shape, cell=self.size, noise=errors, warn=False
         )
 
-    def _after(self, attempts: Attempts, moved: Transition | None, seen: Heights | None) -> Self:
+    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
+        """Return the belief after measured heights, a tried move, both, or a list of these."""
+        if isinstance(observation, tuple | list):
+            result: Self = in_turn(self, observation)
+            return result
+        attempts, _, seen = self._learned(observation)
         new = object.__new__(type(self))  # skips the checks: all values are valid already
-        new.__dict__.update(self.__dict__)
-        new.__dict__["attempts"] = attempts
+        new.__dict__.update(self.__dict__, attempts=attempts)
         for name in ("_mean", "_bounds", "outcome_mass", "_edges"):
             new.__dict__.pop(name, None)
         if seen is not None:
@@ -370,7 +321,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         `values` [k] are measured heights in m, and `errors` [k] their error variances in m².
         """
         rows = self._prior_rows(cells)
-        for block in self._columns.first(self._count):
+        for block in self._columns:
             rows = rows - block[:, cells].T @ block
         matrix = rows[:, cells]
         matrix.flat[:: len(cells) + 1] += errors
@@ -392,8 +343,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         add_columns(new, innovations, self.shape[1], height, variance, spread)
         np.maximum(variance, self.least_variance, out=variance)
         self.__dict__.update(
-            _columns=self._columns.append(self._count, new),
-            _count=self._count + len(cells),
+            _columns=_append(self._columns, new),
             height=frozen(height),
             variance=frozen(variance),
             _spread=frozen(spread),

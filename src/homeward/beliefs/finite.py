@@ -27,7 +27,7 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs import corrections as sigma
-from homeward.beliefs.base import Belief, MoveSets, Together
+from homeward.beliefs.base import Belief, MoveSets, Together, need_generator
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.observations import Labels, Likelihood, Rows, Transition, Visit, in_turn
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -279,7 +279,7 @@ class FiniteBelief(Belief):
 
     def sample(self, rng: np.random.Generator) -> Model:
         """Return one of the worlds, drawn with its probability."""
-        return self.worlds[int(rng.choice(len(self.worlds), p=self.weights))]
+        return self.worlds[int(need_generator(rng).choice(len(self.worlds), p=self.weights))]
 
     def _first_moves(self) -> Moves:
         first = self.worlds[0]

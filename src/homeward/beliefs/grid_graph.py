@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from homeward.arrays import BoolArray, index
+from homeward.arrays import BoolArray, IntArray, index
 from homeward.beliefs.observations import Labels, Transition
 from homeward.compiling import njit
 from homeward.errors import ImpossibleObservationError, InvalidInputError
@@ -27,6 +27,10 @@ STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1
 def back(action: int) -> int:
     """Return the action that leads back from the destination of `action`; both are from 1 to 8."""
     return action + 4 if action <= 4 else action - 4
+
+
+BACK = np.array([0, *((action + 3) % 8 + 1 for action in range(1, len(STEPS)))])
+"""The action that leads back, by action; `stay` is its own."""
 
 
 def grid_size(shape: object, error: type[InvalidInputError]) -> int:
@@ -52,6 +56,19 @@ def grid_graph(rows: int, columns: int, stay: bool = True) -> Moves:
         inside = (r >= 0) & (r < rows) & (c >= 0) & (c < columns)
         dest[:, a] = np.where(inside, r * columns + c, state)
     return Moves(dest, np.broadcast_to(np.float64(1.0), dest.shape), action_names=NAMES[first:])
+
+
+def moves_at(cells: IntArray, dest: IntArray) -> IntArray:
+    """Return the moves [m] to and from `cells` [n] as state·A + action, ascending.
+
+    `dest` [S, A] are the destinations of a `grid_graph`.
+    """
+    actions, ends = dest.shape[1], dest[cells].astype(np.int64)
+    first = len(STEPS) - actions  # 0 with `stay`, else 1
+    there = ends != cells[:, None]
+    out = (cells[:, None].astype(np.int64) * actions + np.arange(actions))[there]
+    into = (ends * actions + BACK[first:] - first)[there]
+    return np.unique(np.concatenate([out, into]))
 
 
 class Attempt(NamedTuple):

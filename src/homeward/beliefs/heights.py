@@ -6,121 +6,47 @@ the heights, a move always or never works. No move leads into or out of a blocke
 are normal around the true height, so updates are Kalman updates.
 
 After one attempt, a move is known to work always or never. The effect of the attempt on other moves
-is bounded (see `attempt_bounds`); the mean model then has lower bounds on their success
-probabilities.
-
-Beliefs share their arrays (`homeward.shared`). After an update, only the measured cells and the
-moves at these cells are computed again. If many cells were measured, all moves are computed again.
-Both ways give the same numbers, bit by bit.
+is bounded (see `attempts`); the mean model then has lower bounds on their success probabilities.
+`absorb` computes only the moves at measured cells again. Read `fields` next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from homeward import arrays
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    locked,
+    set_fields,
+    unless_given,
+    unlocked,
+)
 from homeward.beliefs import height_kernels as kernels
-from homeward.beliefs.attempt_bounds import move_bounds
-from homeward.beliefs.attempts import SURE, Attempts, Edges, draw, edges_of
-from homeward.beliefs.base import Belief, MoveSets, Together
+from homeward.beliefs.attempts import SURE, Attempts, Components, Edges, draw
+from homeward.beliefs.base import Belief, InPlaceBelief, MoveSets, Together, need_generator
 from homeward.beliefs.corrections import changes_state
-from homeward.beliefs.grid_graph import STEPS, attempt_of, back, grid_graph, grid_size
-from homeward.beliefs.height_joint import BINS, height_sets
-from homeward.beliefs.observations import Transition, in_turn
-from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.beliefs.grid_graph import BACK, STEPS, attempt_of, grid_graph, grid_size, moves_at
+from homeward.beliefs.height_paths import BINS, MoveRises, height_sets
+from homeward.beliefs.observations import Heights, Transition
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves
-from homeward.shared import LazyArrays, Shared
 
 SHARP = (
     0.01  # standard deviation in m up to which a height counts as known, as in the paper's figure
 )
-PARALLEL_SIZE = 200_000  # smallest number of state-actions for which several threads are faster
 REFRESH_SHARE = 0.25  # share of measured cells from which on all moves are computed again
-SHARED = ("height", "variance", "looked")  # fields whose arrays beliefs share
-
-_NO_MOVES: IntArray = frozen(np.empty(0, np.int64))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Heights:
-    """Measured heights of some cells.
-
-    Attributes
-    ----------
-    cells : [n] measured cells
-    heights : [n] m, measured heights
-    variances : [n] m², variances of the errors; infinite for a measurement without information
-    moved : Move before the measurement; None if there was no move
-    """
-
-    cells: IntArray
-    heights: FloatArray
-    variances: FloatArray
-    moved: Transition | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        error = InvalidBeliefError
-        if self.moved is not None and not isinstance(self.moved, Transition):
-            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
-        cells = arrays.indices(self.cells, "measured cell", None, (0, 2**31 - 1), "n", error)
-        if cells.ndim != 1:
-            raise error(f"the measured cells have shape {cells.shape}, expected [n]")
-        heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
-        variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
-        set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
-        set_fields(self, variances=arrays.own(variances, self.variances))
-
-    def posterior(
-        self, blocked: BoolArray, height: FloatArray, variance: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior heights [n] and variances [n] of the measured cells.
-
-        `height` and `variance` [S] are the prior ones. Raise if a measurement is invalid.
-        """
-        measured, posterior = (
-            (self.cells, self.heights, self.variances),
-            np.empty((2, len(self.cells))),
-        )
-        twice = np.zeros(len(self.cells), np.bool_)
-        if (self.cells[1:] <= self.cells[:-1]).any():
-            order = np.argsort(self.cells, kind="stable")
-            twice[order[1:]] = self.cells[order[1:]] == self.cells[order[:-1]]
-        fault, at = kernels.learn(*measured, blocked, height, variance, twice, posterior)
-        if fault == kernels.FINE:
-            return posterior[0], posterior[1]
-        cell, seen, error = (part[at] for part in measured)
-        measurement = f"cell s={cell} is measured"
-        faults = {
-            kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
-            kernels.BLOCKED: f"{measurement} and blocked",
-            kernels.TWICE: f"{measurement} twice in one observation",
-            kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
-            kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
-            kernels.NOTHING_LEFT: f"{measurement} so precisely that its variance would be 0",
-        }
-        raise InvalidBeliefError(faults[fault])
-
-
-class Chances(NamedTuple):
-    """Bounds on the success probabilities of moves.
-
-    Moves and attempts in [k] and [m] are numbers state·A + action, ascending.
-    """
-
-    low: Shared  # [S, A] lower bounds on the success probability
-    never: Shared  # [S, A] 1 − low, an upper bound on the probability that a move never works
-    informative: IntArray  # [k] attempts with an informative outcome (see `attempts`)
-    bounded: IntArray  # [m] moves near informative attempts; `low` is exact for all other moves
-    high: FloatArray  # [m] upper bounds on the success probability of the `bounded` moves
-    near: IntArray  # [c] cells that the bounds of the `bounded` moves depend on, ascending
+CHUNK = 2**18  # moves that are computed at a time, which limits the memory
 
 
 class SlopeBelief(Belief):
@@ -144,20 +70,19 @@ class SlopeBelief(Belief):
     information: float | None = None
     """Information in nats of all measurements about all heights; None if these are independent."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
-
-        def _after(
-            self, attempts: Attempts, moved: Transition | None, seen: Heights | None
-        ) -> Self:
-            """Return the belief with these `attempts`, after a move and measured heights `seen`."""
-
-        def draw(self, rng: np.random.Generator) -> FloatArray:
-            """Draw heights [S] in m that agree with every attempted move."""
-
     moves_work_or_never: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def _bounds(self) -> tuple[FloatArray, FloatArray]: ...
+
+    @abstractmethod
+    def _rise_variance(self, state: IntArray, action: IntArray, end: IntArray) -> FloatArray:
+        """Return the variance [n] in m² of the rises of moves [n], given the measurements."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Draw heights [S] in m that agree with every attempted move."""
 
     @property
     def visited(self) -> BoolArray:
@@ -199,11 +124,17 @@ class SlopeBelief(Belief):
                 for limit, what in zip(self.limits, ("drop", "rise"), strict=True)
             )
             set_fields(self, limits=limits)
+        pairs = self.attempts.pairs
+        if len(pairs) and pairs[-1] >= states * len(STEPS):
+            raise error(
+                f"an attempted move is {pairs[-1]}, expected state · {len(STEPS)} + action below "
+                f"{states * len(STEPS)}"
+            )
         edges = self._edges
         impossible = edges.start == edges.end
         impossible |= self.blocked[edges.start] | self.blocked[edges.end]
         if impossible.any():
-            pair = divmod(int(self.attempts.pairs[np.argmax(impossible)]), len(STEPS))
+            pair = divmod(int(pairs[np.argmax(impossible)]), len(STEPS))
             raise error(f"move {arrays.place(pair, 'sa')} can't have been attempted")
 
     @cached_property
@@ -240,7 +171,7 @@ class SlopeBelief(Belief):
 
     @cached_property
     def _mean(self) -> Moves:
-        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
+        return grid_graph(*self.shape).with_success(self._bounds[0], valid=True)
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds (low, high), each [S, A], on the success probabilities of moves.
@@ -256,53 +187,69 @@ class SlopeBelief(Belief):
         """
         return self.move_corrections(0.0)[1]
 
+    def _success_of(self, moves: IntArray) -> FloatArray:
+        """Return the success [n] of moves, given as state·A + action, by the measurements alone."""
+        state, action = np.divmod(moves, len(STEPS))
+        end = grid_graph(*self.shape).dest.ravel()[moves]
+        rise, variance = self.height[end] - self.height[state], self._rise_variance
+        given = rise, variance(state, action, end), *self.limits_at(state, action)
+        success = kernels.chances(*given)
+        success[self.blocked[state] | self.blocked[end]] = 0.0
+        success[end == state] = 1.0
+        return success
+
+    def _all_success(self) -> FloatArray:
+        """Return the success probability [S, A] of each move by the measurements alone."""
+        success = np.empty((len(self.height), len(STEPS)))
+        for first in range(0, success.size, CHUNK):
+            moves = np.arange(first, min(first + CHUNK, success.size))
+            success.reshape(-1)[moves] = self._success_of(moves)
+        return success
+
+    def _edges_of(self, attempts: Attempts) -> Edges:
+        """Return attempted moves [n] as constraints on heights."""
+        state, action = np.divmod(attempts.pairs, len(STEPS))
+        end = grid_graph(*self.shape).dest[state, action].astype(np.int64)
+        return Edges(state, end, *self.limits_at(state, action), attempts.worked)
+
     @cached_property
     def _edges(self) -> Edges:
-        """The attempted moves [n] as constraints on heights."""
-        dest = grid_graph(*self.shape).dest
-        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
-            raise InvalidBeliefError(
-                f"an attempted move is {self.attempts.pairs[-1]}, expected "
-                f"state · {len(STEPS)} + action below {dest.size}"
-            )
-        return edges_of(self.attempts, dest, self._limits)
+        """All attempted moves [n] as constraints on heights."""
+        return self._edges_of(self.attempts)
 
-    def _attempts_after(self, moved: Transition) -> Attempts:
-        """Return the attempts and the observed move `moved`; raise if its outcome is impossible."""
-        graph = grid_graph(*self.shape)
-        state, action, there, worked = attempt_of(moved, graph, self.blocked)
-        if there == state:
-            return self.attempts
-        if self.blocked[there]:
-            if worked:
-                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
-            return self.attempts
-        pair = state * len(STEPS) + action
-        try:
-            attempts = self.attempts.with_outcome(pair, worked)
-            both_ways = np.array([[state, there], [action, back(action)]])
-            (drop, drop_back), (rise, rise_back) = self.limits_at(*both_ways)
-            if (drop, rise) == (rise_back, drop_back):  # the reverse works if and only if this does
-                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
-        except ImpossibleObservationError as cause:
-            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
-        return attempts
+    def _learned(self, observation: Any) -> tuple[Attempts, list[int], Heights | None]:
+        """Return the attempts after an observation, the tried moves, and the measured heights.
 
-    def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:
-        """Return the belief after measured heights, a tried move, both, or a list of these."""
-        if isinstance(observation, tuple | list):
-            result: Self = in_turn(self, observation)
-            return result
+        Moves are numbers state·A + action. Raise if the observation is invalid or impossible.
+        """
         if not isinstance(observation, Heights | Transition):
             raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         seen = observation if isinstance(observation, Heights) else None
         moved = observation.moved if isinstance(observation, Heights) else observation
-        attempts = self.attempts if moved is None else self._attempts_after(moved)
-        return self._after(attempts, moved, seen)
+        if moved is None:
+            return self.attempts, [], seen
+        state, action, there, worked = attempt_of(moved, grid_graph(*self.shape), self.blocked)
+        if there == state:
+            return self.attempts, [], seen
+        if self.blocked[there]:
+            if worked:
+                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
+            return self.attempts, [], seen
+        reverse = int(BACK[action])
+        tried = [state * len(STEPS) + action, there * len(STEPS) + reverse]
+        try:
+            attempts = self.attempts.with_outcome(tried[0], worked)
+            both_ways = np.array([[state, there], [action, reverse]])
+            (drop, drop_back), (rise, rise_back) = self.limits_at(*both_ways)
+            if (drop, rise) == (rise_back, drop_back):  # the reverse works if and only if this does
+                attempts = attempts.with_outcome(tried[1], worked)
+        except ImpossibleObservationError as cause:
+            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
+        return attempts, [] if attempts is self.attempts else tried, seen
 
     def sample(self, rng: np.random.Generator) -> Moves:
         """Return the model of heights drawn from the belief."""
-        return self.model_of(self.draw(rng))
+        return self.model_of(self.draw(need_generator(rng)))
 
     def model_of(self, heights: ArrayLike) -> Moves:
         """Return the model of a world with these heights [S]: each move works or does not."""
@@ -315,8 +262,33 @@ class SlopeBelief(Belief):
         return graph.with_success(frozen(works.astype(np.float64)))
 
 
+class _Near(NamedTuple):
+    """The moves near informative attempts; moves are numbers state·A + action, ascending."""
+
+    informative: IntArray  # [k] attempts with an informative outcome
+    moves: IntArray  # [m] moves whose success probability is not exact
+    low: FloatArray  # [m] lower bounds on their success
+    high: FloatArray  # [m] upper bounds
+    cells: IntArray  # [c] cells that these bounds depend on, ascending
+
+
+class _Chances(NamedTuple):
+    """What a belief has computed of its moves; `absorb` writes to the arrays."""
+
+    success: FloatArray  # [S, A] lower bounds on the success probabilities
+    never: FloatArray  # [S, A] 1 − success
+    near: _Near
+
+
+class _Sums(NamedTuple):
+    """What `TerrainBelief.gain_left` has summed."""
+
+    key: tuple[float, float]  # `weight` and `enough`
+    tiles: FloatArray  # [2, T] gain and largest variance of each tile
+
+
 @dataclass(frozen=True, eq=False)
-class TerrainBelief(SlopeBelief, LazyArrays):
+class TerrainBelief(SlopeBelief, InPlaceBelief):
     """Independent normal heights, one per cell of a grid; states are row-major.
 
     Attributes
@@ -348,6 +320,8 @@ class TerrainBelief(SlopeBelief, LazyArrays):
     looked: BoolArray = unless_given()
     limits: tuple[FloatArray, FloatArray] | None = None
     terrain: FloatArray = unless_given()
+    _chances: _Chances | None = field(init=False, repr=False, default=None)
+    _sums: _Sums | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         self._check_common()
@@ -361,200 +335,190 @@ class TerrainBelief(SlopeBelief, LazyArrays):
         known = height
         if self.terrain is not None:
             known = finite_heights(self.terrain, "the terrain model", self.blocked)
-        terrain = frozen(np.where(self.blocked, np.nan, known))
-        set_fields(self, height=height, variance=variance, terrain=terrain)
-        self._defer(*SHARED)
+        set_fields(self, terrain=frozen(np.where(self.blocked, np.nan, known)))
+        for name, array in (("height", height), ("variance", variance), ("looked", self.looked)):
+            set_fields(self, **{name: locked(array.copy())})
+
+    def copy(self) -> Self:
+        """Return a belief with arrays of its own."""
+        new = object.__new__(type(self))  # skips the checks: all values are valid already
+        new.__dict__.update(self.__dict__)
+        for name in ("height", "variance", "looked"):
+            new.__dict__[name] = locked(self.__dict__[name].copy())
+        if self._chances is not None:
+            success, never, near = self._chances
+            chances = _Chances(locked(success.copy()), locked(never.copy()), near)
+            new.__dict__["_chances"] = chances
+        if self._sums is not None:
+            new.__dict__["_sums"] = self._sums._replace(tiles=self._sums.tiles.copy())
+        for name in ("_mean", "_bounds"):
+            new.__dict__.pop(name, None)
+        return new
+
+    def _rise_variance(self, state: IntArray, action: IntArray, end: IntArray) -> FloatArray:
+        return self.variance[state] + self.variance[end]
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """Whether `mean` holds exact success probabilities, or lower bounds for some moves."""
-        return "bound" if len(self._chances.informative) else "exact"
-
-    @cached_property
-    def _mean(self) -> Moves:
-        return grid_graph(*self.shape).with_success(self._chances.low.read(), valid=True)
-
-    @property
-    def risks(self) -> Shared:
-        """The array of `blocked_probability`, with its changes since earlier beliefs.
-
-        `mean` can differ from the mean of an earlier belief only where this array changed.
-        """
-        return self._chances.never
+        return "bound" if len(self._known().near.informative) else "exact"
 
     def blocked_probability(self) -> FloatArray:
         """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""
-        return self._chances.never.read()
+        return self._known().never
 
     def least_blocked(self) -> tuple[IntArray, FloatArray]:
         """Return moves [m] without an exact probability, and lower bounds [m] on Pr(never works).
 
         A move is the number state·A + action, ascending.
         """
-        return self._chances.bounded, 1.0 - self._chances.high
+        near = self._known().near
+        return near.moves, 1.0 - near.high
 
     def work_together(self, sets: MoveSets) -> Together:
         """Return bounds on the probability that all moves of each set work.
 
-        They are found by integrals over heights (see `height_joint`).
+        They are found by integrals over heights (see `height_paths`).
         """
-        (low, high), model, moves = np.empty((2, len(sets.first) - 1)), self._mean, sets[1:]
-        likely, numbers = model.success[moves], sets.state * model.actions + sets.action
+        (low, high), moves = np.empty((2, len(sets.first) - 1)), sets[1:]
+        likely, numbers = self._mean.success[moves], sets.state * len(STEPS) + sets.action
         bounded, least = self.least_blocked()
         apart = arrays.are_among(bounded, numbers)
         likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
-        given = model.dest[moves], self.blocked_probability()[moves], likely, apart, BINS
-        height_sets(self.ground, sets, *given, low, high)
+        end, (drop, rise) = self._mean.dest[moves], self.limits_at(*moves)
+        risk = self.blocked_probability()[moves]
+        rises = MoveRises(sets.state, end, -drop, rise, risk, likely, apart)
+        height_sets(self.height, self.variance, sets.first, rises, BINS, low, high)
         return Together(low, high, self.evaluator)
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        chances = self._chances
-        low: FloatArray = self._mean.success
-        if not len(chances.bounded):
+        low, _, near = self._known()
+        if not len(near.moves):
             return low, low
         high = low.copy()
-        high.reshape(-1)[chances.bounded] = chances.high
+        high.reshape(-1)[near.moves] = near.high
         return low, frozen(high)
 
-    @property
-    def _chances(self) -> Chances:
-        """Bounds on the success of every move; only bounds that changed are computed again."""
-        chances, cells, tried = self.__dict__.get("_kept", (None, (), ()))
-        if chances is None or sum(map(len, cells)) >= REFRESH_SHARE * len(self.blocked):
-            chances = self._all_chances()
-        elif cells or tried:
-            chances = self._updated_chances(chances, cells, tried)
-        self.__dict__["_kept"] = chances, (), ()
-        result: Chances = chances
-        return result
+    def _known(self) -> _Chances:
+        """Return what is known of the moves; compute it at the first call."""
+        if self._chances is None:
+            success, pairs = self._all_success(), self.attempts.pairs
+            near = self._near_to(pairs[self._doubt > SURE])
+            success.reshape(-1)[near.moves] = near.low
+            success.reshape(-1)[pairs] = self.attempts.worked
+            chances = _Chances(locked(success), locked(1.0 - success), near)
+            set_fields(self, _chances=chances)
+            return chances
+        return self._chances
 
-    def _all_chances(self) -> Chances:
-        """Compute all bounds from scratch."""
-        success, ground = np.ones((len(self.blocked), len(STEPS))), self.ground
-        if success.size >= PARALLEL_SIZE:
-            kernels.fill(ground, success)
-        else:
-            moves = np.flatnonzero(changes_state(grid_graph(*self.shape).dest))
-            success.reshape(-1)[moves] = kernels.refresh(ground, moves)
-        pairs = self.attempts.pairs
-        informative = pairs[self._doubt > SURE]
-        bounded, low, high, near = self._given_attempts(informative)
-        success.reshape(-1)[bounded] = low
-        success.reshape(-1)[pairs] = self.attempts.worked
-        return Chances(Shared(success), Shared(1.0 - success), informative, bounded, high, near)
+    def _near_to(self, informative: IntArray) -> _Near:
+        """Return bounds on the success of the moves near `informative` attempts.
 
-    def _updated_chances(
-        self, before: Chances, cells: tuple[IntArray, ...], tried: tuple[int, ...]
-    ) -> Chances:
-        """Return the bounds after the bounds `before`; since then, `cells` were measured.
-
-        `tried` are the moves that were attempted since then, as state·A + action.
+        With A the outcomes of the components that a move touches, Pr(it works | A) is at most
+        Pr(it works) / Pr(A), and the same holds for Pr(it fails | A). An outcome that is almost
+        certain by the measurements is informative if it may be doubtful given A.
         """
-        moves = kernels.moves_at(np.concatenate([*cells, _NO_MOVES]), *self.shape)
-        pairs: IntArray = np.array(tried, np.int64)
-        if not arrays.are_among(moves, pairs).all():
-            moves = np.union1d(moves, pairs)
-        attempts = self.attempts.among(moves)
-        edges = edges_of(attempts, grid_graph(*self.shape).dest, self._limits)
-        doubtful = attempts.pairs[kernels.doubts(edges, self.height, self.variance) > SURE]
-        informative, bounded, high, near = before[2:]
-        low: FloatArray | None = None
-        changed_cells = np.concatenate([*cells, pairs // len(STEPS)])
-        if len(doubtful) or arrays.are_among(near, changed_cells).any():
-            kept = np.setdiff1d(informative, moves, assume_unique=True)
-            informative = np.union1d(kept, doubtful)
-            bounded, low, high, near = self._given_attempts(informative)
-            moves = np.unique(np.concatenate([moves, bounded, before.bounded]))
-            attempts = self.attempts.among(moves)
-        success = kernels.refresh(self.ground, moves)
-        if low is not None:
-            success[np.searchsorted(moves, bounded)] = low
-        success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
-        changed = before.low.changed(moves, success), before.never.changed(moves, 1.0 - success)
-        return Chances(*changed, informative, bounded, high, near)
-
-    def _given_attempts(
-        self, informative: IntArray
-    ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-        """Return the moves [m] near `informative` attempts, and bounds (low, high) [m] on success.
-
-        Also return the cells [c], ascending, that these bounds depend on.
-        """
+        nothing: IntArray = np.empty(0, np.int64)
         if not len(informative):
-            return _NO_MOVES, np.empty(0), np.empty(0), _NO_MOVES
-        dest = grid_graph(*self.shape).dest
-        moves, low, high, near = move_bounds(informative, self.attempts, dest, self.ground)
+            return _Near(nothing, nothing, np.empty(0), np.empty(0), nothing)
+        before, dest = nothing, grid_graph(*self.shape).dest
+        while len(before) < len(informative):
+            before = informative
+            parts = Components.of(self._edges_of(self.attempts.among(informative)))
+            log_mass = parts.likelihoods(self.height, self.variance)
+            moves = moves_at(parts.cells, dest)
+            others = self.attempts.among(moves)
+            edges = self._edges_of(others)
+            with np.errstate(over="ignore"):
+                scale = np.exp(-parts.together(edges.start, edges.end, log_mass))
+            doubt = edges.doubts(self.height, self.variance)
+            with np.errstate(invalid="ignore"):
+                doubtful = np.isinf(scale) | (doubt * scale > SURE)
+            informative = np.union1d(informative, others.pairs[doubtful])
+        state, action = np.divmod(moves, len(STEPS))
+        cells, end = np.unique(state), dest[state, action]
+        open_ = ~(self.blocked[state] | self.blocked[end])
+        open_ &= np.isfinite(self.limits_at(state, action)[1])  # others never work
+        moves, state, end = moves[open_], state[open_], end[open_]
+        success = self._success_of(moves)
+        with np.errstate(over="ignore"):
+            scale = np.exp(-parts.together(state, end, log_mass))
+        low = 1.0 - np.minimum(1.0, (1.0 - success + 2.0**-52) * scale)
+        high = np.minimum(1.0, (success + 2.0**-52) * scale)
         tried = self.attempts.among(moves)
-        low[np.searchsorted(moves, tried.pairs)] = tried.worked
-        high[np.searchsorted(moves, tried.pairs)] = tried.worked
-        return moves, low, high, near
+        for bound in (low, high):
+            bound[np.searchsorted(moves, tried.pairs)] = tried.worked
+        return _Near(informative, moves, low, high, cells)
 
     @cached_property
     def _doubt(self) -> FloatArray:
         """Probability [n] of the opposite outcome of each attempt, given the measurements alone."""
-        return kernels.doubts(self._edges, self.height, self.variance)
+        return self._edges.doubts(self.height, self.variance)
 
     def lent_variance(self) -> FloatArray:
         """Return `variance` [S] in m² for compiled searches, which must not write to it."""
-        result: FloatArray = self.__dict__["_sources"]["variance"].lend()
-        return result
+        return unlocked(self.variance)
 
     def gain_left(self, weight: float, enough: float = math.inf) -> tuple[float, float]:
         """Return Σ ½ ln(1 + variance·weight) over the cells, in nats, and the largest variance.
 
-        A cell counts at most the nats until its precision is `enough`, in 1/m².
-
-        The sums of tiles are kept; only tiles with measured cells are summed again.
+        A cell counts at most the nats until its precision is `enough`, in 1/m². The sums of tiles
+        are kept; `absorb` sums only tiles with measured cells again.
         """
-        (before, sums), cells = self.__dict__.get("_sums", ((None, None), ()))
-        if before != (weight, enough):
+        sums = self._sums
+        if sums is None or sums.key != (weight, enough):
             tiles = np.arange(-(-len(self.blocked) // kernels.TILE))
-            sums = np.empty((2, len(tiles)))
-        else:
-            tiles = np.unique(np.concatenate([*cells, _NO_MOVES]) // kernels.TILE)
-            sums = sums.copy() if len(tiles) else sums
-        kernels.sum_tiles(self.variance, weight, enough, tiles, sums)
-        self.__dict__["_sums"] = ((weight, enough), sums), ()
-        return float(sums[0].sum()), float(sums[1].max())
+            sums = _Sums((weight, enough), np.empty((2, len(tiles))))
+            kernels.sum_tiles(self.variance, weight, enough, tiles, sums.tiles)
+            set_fields(self, _sums=sums)
+        return float(sums.tiles[0].sum()), float(sums.tiles[1].max())
 
-    @property
-    def ground(self) -> kernels.Ground:
-        """Heights and variances given the measurements alone, and the limits of every move."""
-        drop, rise = self._limits
-        rows, columns = self.shape
-        return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
-
-    def _after(self, attempts: Attempts, moved: Transition | None, seen: Heights | None) -> Self:
-        tried: tuple[int, ...] = ()
-        if moved is not None and attempts is not self.attempts:
-            attempt = attempt_of(moved, grid_graph(*self.shape), self.blocked)
-            both_ways = (attempt.state, attempt.action), (attempt.there, back(attempt.action))
-            tried = tuple(state * len(STEPS) + action for state, action in both_ways)
-        cells: tuple[IntArray, ...] = ()
-        versions: dict[str, Shared] = self.__dict__["_sources"]
+    def _absorb(self, observation: Heights | Transition) -> IntArray | None:
+        attempts, tried, seen = self._learned(observation)
+        cells: IntArray = np.empty(0, np.int64)
         if seen is not None:
             posterior = seen.posterior(self.blocked, self.height, self.variance)
-            cells, versions = (seen.cells,), dict(versions)
-            for name, values in zip(("height", "variance"), posterior, strict=True):
-                versions[name] = versions[name].changed(seen.cells, values)
-            if len(seen.cells):
-                best = seen.cells[[seen.variances.argmin()]]
-                versions["looked"] = versions["looked"].changed(best, True)
-        for name in ("_mean", "_bounds"):  # while they hold a shared array, a change would copy it
+            cells = seen.cells.astype(np.int64)
+            for array, values in zip((self.height, self.variance), posterior, strict=True):
+                unlocked(array)[cells] = values
+            if len(cells):
+                unlocked(self.looked)[cells[seen.variances.argmin()]] = True
+            if self._sums is not None:
+                tiles = np.unique(cells // kernels.TILE)
+                kernels.sum_tiles(self.variance, *self._sums.key, tiles, self._sums.tiles)
+        set_fields(self, attempts=attempts)
+        for name in ("_mean", "_bounds", "_edges", "_doubt"):
             self.__dict__.pop(name, None)
-        new = object.__new__(type(self))  # skips the checks: all values are valid already
-        new.__dict__.update(self.__dict__)
-        for name in (*SHARED, "_edges", "_doubt"):
-            new.__dict__.pop(name, None)
-        set_fields(new, attempts=attempts, _sources=versions)
-        # Each cache holds a value and the changes since it was computed: measured cells, and moves.
-        for name in ("_kept", "_sums"):
-            if name in self.__dict__:
-                value, *changes = self.__dict__[name]
-                more = zip(changes, (cells, tried)[: len(changes)], strict=True)
-                new.__dict__[name] = value, *((*old, *late) for old, late in more)
-        return new
+        if self._chances is None or len(cells) >= REFRESH_SHARE * len(self.blocked):
+            set_fields(self, _chances=None)
+            return None
+        moves = self._refresh(self._chances, cells, np.array(tried, np.int64))
+        changed: IntArray = np.unique(moves // len(STEPS))
+        return changed
+
+    def _refresh(self, chances: _Chances, cells: IntArray, tried: IntArray) -> IntArray:
+        """Compute the moves at measured `cells`, and those that were `tried`, again.
+
+        Return all moves [n] that may have changed, as state·A + action, ascending.
+        """
+        moves = np.union1d(moves_at(cells, grid_graph(*self.shape).dest), tried)
+        attempts, near = self.attempts.among(moves), chances.near
+        doubt = self._edges_of(attempts).doubts(self.height, self.variance)
+        doubtful, at = attempts.pairs[doubt > SURE], np.append(cells, tried // len(STEPS))
+        if len(doubtful) or arrays.are_among(near.cells, at).any():
+            kept, before = np.setdiff1d(near.informative, moves, assume_unique=True), near.moves
+            near = self._near_to(np.union1d(kept, doubtful))
+            moves = np.unique(np.concatenate([moves, near.moves, before]))
+            attempts = self.attempts.among(moves)
+            set_fields(self, _chances=chances._replace(near=near))
+        success = self._success_of(moves)
+        inside = arrays.are_among(near.moves, moves)
+        success[inside] = near.low[np.searchsorted(near.moves, moves[inside])]
+        success[np.searchsorted(moves, attempts.pairs)] = attempts.worked
+        unlocked(chances.success).reshape(-1)[moves] = success
+        unlocked(chances.never).reshape(-1)[moves] = 1.0 - success
+        return moves
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Draw heights [S] in m that agree with every attempted move; see `attempts.draw`."""
@@ -566,6 +530,10 @@ def entropy_reduction(prior: SlopeBelief, posterior: SlopeBelief) -> float:
 
     It is Σ ½ ln(prior variance / posterior variance) where heights are independent.
     """
+    for belief in (prior, posterior):
+        if not isinstance(belief, SlopeBelief):
+            name = type(belief).__name__
+            raise InvalidProblemError(f"the belief is {name}, expected a TerrainBelief")
     if prior.shape != posterior.shape or (prior.blocked != posterior.blocked).any():
         raise InvalidBeliefError("the prior and the posterior have different cells")
     if prior.information is not None and posterior.information is not None:

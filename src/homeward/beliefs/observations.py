@@ -1,4 +1,4 @@
-"""Observations: visits, transitions and exact rows of a model; and the sensor of a rover.
+"""Observations: visits, transitions, exact rows of a model, measured or seen heights; and `Sensor`.
 
 States and actions are numbers, or names if the belief's models have names. A belief also learns
 from a tuple or list of observations, one after the other.
@@ -8,16 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from homeward.arrays import FloatArray, IntArray, floats, named_index, number, set_fields
+from homeward.arrays import (
+    BoolArray,
+    Error,
+    FloatArray,
+    IntArray,
+    floats,
+    index,
+    indices,
+    named_index,
+    number,
+    numbers,
+    own,
+    set_fields,
+)
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 if TYPE_CHECKING:
     from homeward.models import Model
+
+WALL, UNKNOWN = -1, 0  # codes instead of a height: the square is a wall, or its height is unknown
 
 
 class Labels(NamedTuple):
@@ -129,6 +145,110 @@ class Rows:
         shape = len(self.pairs), labels.states
         floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
         return numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heights:
+    """Measured heights of some cells, each cell at most once.
+
+    Attributes
+    ----------
+    cells : [n] measured cells
+    heights : [n] m, measured heights
+    variances : [n] m², variances of the errors; infinite for a measurement without information
+    moved : Move before the measurement; None if there was no move
+    """
+
+    cells: IntArray
+    heights: FloatArray
+    variances: FloatArray
+    moved: Transition | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        error = InvalidBeliefError
+        if self.moved is not None and not isinstance(self.moved, Transition):
+            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
+        cells = indices(self.cells, "measured cell", None, (0, 2**31 - 1), "n", error)
+        if cells.ndim != 1:
+            raise error(f"the measured cells have shape {cells.shape}, expected [n]")
+        heights = numbers(self.heights, "the measured heights", cells.shape, error)
+        variances = numbers(self.variances, "their variances", cells.shape, error)
+        if not np.isfinite(heights).all():
+            at = int(np.argmin(np.isfinite(heights)))
+            raise error(f"cell s={cells[at]} is measured at a height of {heights[at]:g} m")
+        if not (variances > 0.0).all():
+            at = int(np.argmin(variances > 0.0))
+            raise error(
+                f"cell s={cells[at]} is measured with a variance of {variances[at]:g}, expected > 0"
+            )
+        if (cells[1:] <= cells[:-1]).any():
+            ordered = np.sort(cells)
+            twice = ordered[1:][ordered[1:] == ordered[:-1]]
+            if len(twice):
+                raise error(f"cell s={twice[0]} is measured twice in one observation")
+        set_fields(self, cells=cells, heights=own(heights, self.heights))
+        set_fields(self, variances=own(variances, self.variances))
+
+    def posterior(
+        self, blocked: BoolArray, height: FloatArray, variance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior heights [n] and variances [n] of the measured cells.
+
+        `height` and `variance` [S] are the prior ones. Raise if a cell can't be measured.
+        """
+        cells, error = self.cells, InvalidBeliefError
+        if len(cells) and cells.max() >= len(height):
+            raise error(f"a measured cell is s={cells.max()}, outside 0..{len(height) - 1}")
+        if blocked[cells].any():
+            raise error(f"cell s={cells[blocked[cells]][0]} is measured and blocked")
+        before, spread = height[cells], variance[cells]
+        total = spread + self.variances
+        informs = np.isfinite(total)
+        with np.errstate(invalid="ignore"):
+            after = before + np.where(informs, spread / total * (self.heights - before), 0.0)
+            left = np.where(informs, spread * (self.variances / total), spread)
+        if not left.all():
+            raise error(
+                f"cell s={cells[int(np.argmin(left))]} is measured so precisely that its variance "
+                "would be 0"
+            )
+        return after, left
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reveal:
+    """An observation of the exact heights of squares, in levels.
+
+    Attributes
+    ----------
+    cells : [n] seen squares
+    heights : [n] their heights, or WALL
+    here : Square in which the explorer is; it becomes visited. None if unknown
+    """
+
+    cells: IntArray
+    heights: IntArray
+    here: int | None = None
+
+    def __post_init__(self) -> None:
+        error, limit = InvalidBeliefError, 2**31 - 1
+        shape = shape_of(self.cells, "the seen squares", "n", error)
+        cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
+        heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
+        set_fields(self, cells=cells, heights=heights)
+        if self.here is not None:
+            set_fields(self, here=index(self.here, limit, "the square here", error))
+
+
+def shape_of(values: ArrayLike, name: str, axes: str, error: Error) -> tuple[int, ...]:
+    """Return the shape of `values`; raise unless they form an array with one axis per letter."""
+    try:
+        shape: tuple[int, ...] = np.shape(values)
+    except ValueError as cause:
+        raise error(f"{name} are not an array [{', '.join(axes)}]: {cause}") from cause
+    if len(shape) != len(axes):
+        raise error(f"{name} have shape {shape}, expected [{', '.join(axes)}]")
+    return shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ further report can be taken. `learned` is the one place where claims meet outcom
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from homeward.beliefs.base import Belief, updated
+from homeward.arrays import IntArray
+from homeward.beliefs.base import Belief, need_updated
 from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import ImpossibleObservationError
 from homeward.models import Moves
@@ -27,20 +28,33 @@ SURELY_NOT = 1e-9  # largest probability of an outcome that refutes a belief
 B = TypeVar("B", bound=Belief)
 
 
+class Learned(NamedTuple, Generic[B]):
+    """The result of `absorbed`."""
+
+    belief: B  # the belief after the observation
+    refuted: bool  # whether what happened refutes the belief before
+    changed: IntArray | None  # the changed states [n], as from `Belief.absorb`
+
+
 def learned(belief: B, observation: Any, moved: Transition | None = None) -> tuple[B, bool]:
     """Return the belief after an observation, and whether what happened refutes the belief before.
 
     `moved` is the move before the observation; None without a move.
     """
+    return absorbed(belief.copy(), observation, moved)[:2]
+
+
+def absorbed(belief: B, observation: Any, moved: Transition | None = None) -> Learned[B]:
+    """Do what `learned` does, in place where the belief can; it must not be used afterwards."""
     tried = _transition_in(observation) or moved
-    refuted = tried is not None and is_ruled_out(belief, tried)
+    if tried is not None and is_ruled_out(belief, tried):
+        return Learned(_measured(belief, observation), True, None)
     try:
-        after = updated(belief, observation) if not refuted else _measured(belief, observation)
+        after, changed = _absorb(belief, observation)
     except ImpossibleObservationError:
-        return _measured(belief, observation), True
-    if tried is not None and not refuted and tried is moved:  # the observation has no move
-        refuted = is_ruled_out(after, tried)
-    return after, refuted
+        return Learned(_measured(belief, observation), True, None)
+    refuted = tried is not None and tried is moved and is_ruled_out(after, tried)
+    return Learned(after, refuted, changed)
 
 
 def is_ruled_out(belief: Belief, moved: Transition) -> bool:
@@ -85,6 +99,12 @@ def _measured(belief: B, observation: Any) -> B:
     if is_dataclass(observation) and "moved" in {field.name for field in fields(observation)}:
         observation = replace(observation, moved=None)  # type: ignore[type-var]
     try:
-        return updated(belief, observation)
+        return _absorb(belief, observation)[0]
     except ImpossibleObservationError:
         return belief
+
+
+def _absorb(belief: B, observation: Any) -> tuple[B, IntArray | None]:
+    """Return what `Belief.absorb` returns; raise unless the belief after it is a belief."""
+    after, changed = belief.absorb(observation)
+    return need_updated(belief, after), changed

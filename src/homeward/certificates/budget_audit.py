@@ -37,7 +37,7 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief
-from homeward.certificates.joint_check import added_risk, together
+from homeward.certificates.joint_check import together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -134,7 +134,7 @@ class _Account:
             if self.way is None:  # the path home from the start is charged before the first step
                 nothing = np.full(len(edges.dest), -1)
                 self.way = changed(nothing, step.holding["opened"][k], edges.dest.shape)
-                charge = _new_risk(nothing, self.way, edges, belief)
+                charge = _new_risk(nothing, self.way, edges)
                 works = self._works(self.way, edges, belief) if charge > 0.0 else None
                 charge = charge if works is None else min(charge, 1.0 - works[0])
             way = changed(self.way, step.holding["ways"][k], edges.dest.shape)
@@ -153,7 +153,7 @@ class _Account:
         most = 0.0 if before is None else 1.0
         most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
         if after is not None:
-            new = _new_risk(self.way, way, edges, belief)
+            new = _new_risk(self.way, way, edges)
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
             pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
             if pair[0] is not None and pair[1] is not None:
@@ -263,18 +263,12 @@ class _Account:
         self.reasons.append(f"step {step.step}: {reason}")
 
 
-def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks, belief: Any) -> float:
+def _new_risk(before: IntArray, after: IntArray, edges: EdgeRisks) -> float:
     """Return an upper bound on the probability that some edge in `after` only never works.
 
     `before` and `after` [S] have one action per state, or −1.
     """
-    new = np.where(after == before, -1, after)
-    risk = _risk(new, edges)
-    if risk <= 0.0:
-        return risk
-    sets = [[(int(s), int(w[s])) for s in np.flatnonzero(w >= 0)] for w in (before, new)]
-    sharper = added_risk(belief, *sets)
-    return risk if sharper is None else min(risk, sharper)
+    return _risk(np.where(after == before, -1, after), edges)
 
 
 def _risk(way: IntArray, edges: EdgeRisks) -> float:

@@ -21,18 +21,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.integrate import simpson
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
-from homeward.beliefs.fields import CorrelatedTerrainBelief
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -67,61 +64,6 @@ def together(belief: Any, edges: Iterable[Edge]) -> tuple[float, float] | None:
     elif isinstance(belief, HeightBelief):
         probability = _levels(belief, edges)
     return None if probability is None else (probability, probability)
-
-
-def added_risk(belief: Any, held: Iterable[Edge], new: Iterable[Edge]) -> float | None:
-    """Return a bound on Pr(all edges in `held` work, but some edge in `new` always fails).
-
-    The bound is a sum over the new edges of the probability that the edge always fails. If the next
-    edge on the way home is held or was counted before, the probability that both edges always fail
-    is subtracted. Return None for beliefs other than `CorrelatedTerrainBelief`.
-    """
-    if not isinstance(belief, CorrelatedTerrainBelief):
-        return None
-    counted, left, total = dict(held), dict(new), 0.0
-    dest, success = belief.mean().dest, belief.success_bounds()[0]
-    if any(success[edge] <= 0.0 for edge in left.items()):
-        return 1.0
-    while left:
-        ready = [s for s, a in left.items() if int(dest[s, a]) not in left] or [next(iter(left))]
-        for s in ready:
-            a = left.pop(s)
-            t = int(dest[s, a])
-            if success[s, a] < 1.0:
-                total += 1.0 - float(belief.measured_success()[s, a])
-                if t in counted and t != s:
-                    total -= _both_fail(belief, (s, t, int(dest[t, counted[t]])), a, counted[t])
-            counted[s] = a
-    return min(1.0, max(0.0, total) / belief.outcome_mass) if belief.outcome_mass > 0.0 else 1.0
-
-
-def _both_fail(
-    belief: CorrelatedTerrainBelief, cells: tuple[int, int, int], action: int, following: int
-) -> float:
-    """Return the probability that two consecutive moves always fail, by quadrature.
-
-    The moves lead from the first of three `cells` to the second by `action`, and on to the third by
-    the action `following`.
-    """
-    rises = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
-    places, where = np.unique(cells, return_inverse=True)
-    matrix = rises @ belief.covariance(places)[np.ix_(where, where)] @ rises.T
-    deviation = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) + belief.least_variance)
-    mean = rises @ belief.height[list(cells)]
-    rho = min(1.0 - 1e-12, max(1e-12 - 1.0, float(matrix[0, 1] / deviation.prod())))
-    bounds = []  # standardised limits of each move: upwards and downwards
-    for k, a in enumerate((action, following)):
-        drop, rise = (float(limit) for limit in belief.limits_at(np.array(cells[k]), np.array(a)))
-        bounds.append(((rise - mean[k]) / deviation[k], (drop + mean[k]) / deviation[k]))
-    total = 0.0
-    for (i, h), (j, k) in product(enumerate(bounds[0]), enumerate(bounds[1])):
-        r = rho if i == j else -rho  # both up or both down; one up and one down
-        if max(h, k) < MAX_DEVIATIONS and min(h, k) > -math.inf:
-            root = math.sqrt(1.0 - r * r)
-            x = np.linspace(h, max(h, 0.0) + MAX_DEVIATIONS, 4001)
-            density = np.exp(-0.5 * x * x) * ndtr((r * x - k) / root)
-            total += float(simpson(density, x=x)) / math.sqrt(2.0 * math.pi)
-    return total
 
 
 def _levels(belief: HeightBelief, edges: set[Edge]) -> float | None:
@@ -183,7 +125,7 @@ def _terrain(belief: TerrainBelief, edges: set[Edge]) -> tuple[float, float]:
         if risk <= MIN_RISK or dependent & {s, t}:
             lost += risk
             continue
-        drop, rise = (float(x) for x in belief.ground.limits(np.array(s), np.array(a)))
+        drop, rise = (float(x) for x in belief.limits_at(np.array(s), np.array(a)))
         window = [-drop, rise] if s < t else [-rise, drop]
         known = windows.setdefault((min(s, t), max(s, t)), [0.0, -np.inf, np.inf])
         known[:] = known[0] + risk, max(known[1], window[0]), min(known[2], window[1])
@@ -211,7 +153,7 @@ def _dependent(belief: TerrainBelief) -> set[int]:
     """Return the cells whose heights depend on the outcomes of attempted moves."""
     state, action = np.divmod(belief.attempts.pairs, belief.mean().actions)
     end = belief.mean().dest[state, action]
-    drop, rise = belief.ground.limits(state, action)
+    drop, rise = belief.limits_at(state, action)
     mean = belief.height[end] - belief.height[state]
     deviation = np.sqrt(belief.variance[state] + belief.variance[end])
     fails = ndtr((mean - rise) / deviation) + ndtr((-drop - mean) / deviation)

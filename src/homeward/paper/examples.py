@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from homeward.beliefs.categorical_heights import LEVELS
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import LEVELS
 from homeward.kinds.grid.figure import Panel
 from homeward.kinds.grid.maps import HeightMap
 from homeward.paper.tours import (

@@ -44,7 +44,7 @@ from scipy.ndimage import binary_dilation
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.covariance import Matern, check_calibration, fit_kernel
 from homeward.beliefs.fields import CorrelatedTerrainBelief
-from homeward.beliefs.heights import Heights
+from homeward.beliefs.observations import Heights
 from homeward.paper import safemdp_peer
 from homeward.paper.safemdp_task import (
     MEASUREMENTS,

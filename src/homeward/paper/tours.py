@@ -16,8 +16,8 @@ import numpy as np
 
 from homeward.agents.setup import PAPER, Setup
 from homeward.arrays import BoolArray
-from homeward.beliefs.categorical_heights import LEVELS, WALL
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import LEVELS, WALL
 from homeward.bonuses import Uncover
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError

@@ -54,7 +54,7 @@ class Driven:
         """
         graph = self._graph(model)
         nothing = Promise.of(np.full(len(graph.dest), -1, np.int32))
-        search = Search(graph, None, nothing, 0.0, homes, state, np.inf)
+        search = Search(graph, nothing, 0.0, homes, state, np.inf)
         choice = KeptWays(1, len(graph.dest)).find(0, search, np.inf)[0].choice
         path: list[tuple[int, int]] = []
         while choice[state] >= 0:

@@ -75,7 +75,7 @@ class Task:
     @property
     def is_sharp(self) -> bool:
         """Whether bounds use the joint success probability of several moves."""
-        return self.evaluator in (Evaluator.EXACT, Evaluator.PATH, Evaluator.PAIRS)
+        return self.evaluator in (Evaluator.EXACT, Evaluator.PATH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

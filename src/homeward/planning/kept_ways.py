@@ -1,9 +1,8 @@
 """Ways home that are kept from step to step, and repaired where the belief or the account changed.
 
-If a belief and an account share their arrays with those of the last step (`homeward.shared`), it is
-known where they differ. Otherwise the search starts from nothing at every step. Both give the same
-result, bit by bit. Ways home are found only up to a given risk. States with a larger risk wait
-until a search needs them.
+The risks of the graph are compared with those of the last step. If few differ, ways are repaired;
+otherwise the search starts from nothing. Both give the same result, bit by bit. Ways home are found
+only up to a given risk. States with a larger risk wait until a search needs them.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import IntArray
+from homeward.arrays import FloatArray, IntArray
 from homeward.planning.graph import Graph, Keys, Waiting, free_again, settle, start_keys
 
 if TYPE_CHECKING:
     from homeward.planning.promise import Promise
-    from homeward.shared import Shared
 
 MAX_CHANGED_SHARE = 0.05  # share of changed edges up to which ways are repaired
 MAX_PARTS = 64  # largest number of lists of waiting states; more are merged into one
@@ -30,7 +28,6 @@ class Search(NamedTuple):
     """The input of a search for the ways home of one budget."""
 
     graph: Graph
-    risks: Shared | None  # version of the graph's `blocked`; None if its changes are unknown
     account: Promise  # the edges that the run relies on
     trusted: float  # risk up to which such an edge is free
     homes: IntArray  # [n] ascending
@@ -39,9 +36,10 @@ class Search(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The input of the last search, without the arrays of the belief."""
+    """The input of the last search."""
 
-    risks: Shared | None
+    success: FloatArray  # [S, A] of the graph
+    blocked: FloatArray  # [S, A] of the graph
     way: Promise
     trusted: float
     most: float
@@ -65,7 +63,7 @@ class KeptWays:
         The arrays are views, which the next search overwrites. Also returns two risks of the held
         way home: the sum over its edges, and the largest lower bound on the risk of one edge.
         """
-        graph, risks, account, trusted, homes, state, most = search
+        graph, account, trusted, homes, state, most = search
         way = account.way
         given = graph, way, trusted, homes, state
         keys = Keys(self.free[k], self.added[k], self.steps[k], self.choice[k])
@@ -86,7 +84,7 @@ class KeptWays:
             suspects = np.concatenate([edges, moved, known.held])
             more = NO_STATES if trusted == known.trusted else self.relied[k]
             suspects, held, risk, worst = free_again(*given, suspects, more, keys.free)
-        self._known[k] = _Known(risks, account, trusted, most, held)
+        self._known[k] = _Known(graph.success, graph.blocked, account, trusted, most, held)
         self.extend(k, search, until, suspects)
         return keys, risk, worst
 
@@ -98,7 +96,7 @@ class KeptWays:
         if due:
             waiting = Waiting(*(np.concatenate(parts) for parts in zip(*due, strict=True)))
             later[:] = [(least, part) for least, part in later if least > until]
-        graph, _, _, _, homes, _, most = search
+        graph, _, _, homes, _, most = search
         keys = Keys(self.free[k], self.added[k], self.steps[k], self.choice[k])
         late = settle(graph, homes, most, until, suspects, waiting, keys)
         if len(late.state):
@@ -116,15 +114,13 @@ class KeptWays:
     ) -> tuple[_Known, IntArray, IntArray] | None:
         """Return `known`, the states [n] whose edges changed, and the states [m] whose way changed.
 
-        Returns None if the changes are unknown or many: then the search starts from nothing.
+        Returns None if there was no search or many changed: then the search starts from nothing.
         """
-        if known is None or known.risks is None or search.risks is None:
+        if known is None or known.most != search.most:
             return None
-        if known.most != search.most:
+        success, blocked = search.graph.success, search.graph.blocked
+        differs = (known.success != success) | (known.blocked != blocked)
+        if np.count_nonzero(differs) > MAX_CHANGED_SHARE * differs.size:
             return None
-        edges = known.risks.changes_to(search.risks)
         moved = search.account.changes(known.way)[0]
-        size = search.graph.dest.size
-        if edges is None or len(edges) > MAX_CHANGED_SHARE * size:
-            return None
-        return known, np.unique(edges // search.graph.dest.shape[1]), np.sort(moved)
+        return known, np.flatnonzero(differs.any(axis=1)), np.sort(moved)

@@ -49,7 +49,6 @@ from homeward.planning.graph import (
 )
 from homeward.planning.kept_ways import NO_STATES, KeptWays, Search
 from homeward.planning.promise import BUDGET_TOLERANCE, Promise
-from homeward.shared import Shared
 
 Edges: TypeAlias = tuple[IntArray, IntArray]
 """States [n] and actions [n]."""
@@ -231,15 +230,13 @@ class Ledger:
         share: float = np.inf,
         kept: KeptWays | None = None,
         number: int = 0,
-        risks: Shared | None = None,
     ) -> Survey:
         """Return the ways home; if the held one has become doubtful, look for a better one.
 
         Ways that cost more than the budget are left out, unless `whole`. Ways that cost more than
         the fraction `share` of the remaining budget may have to wait. A `belief` that knows how
         likely edges work together makes charges smaller. The ways are written to budget `number` of
-        `kept`. If they have no limits, they are repaired where the version `risks` of the graph's
-        risks changed.
+        `kept`. If they have no limits, they are repaired where the graph's risks changed.
         """
         kept = KeptWays(1, len(graph.dest)) if kept is None else kept
         lost = False
@@ -255,7 +252,7 @@ class Ledger:
                 kept.added[number] = survey.added
             else:
                 most = 1.0 if everything else self.budget
-                search = Search(graph, risks, account, trusted, self.homes, state, most)
+                search = Search(graph, account, trusted, self.homes, state, most)
                 until = np.inf if everything or share == np.inf else share * left
                 keys, risk, worst = kept.find(number, search, until)
                 ways = Ways(graph, self.homes, keys.added, keys.choice, NO_REACH.home)
@@ -429,7 +426,7 @@ class Ledger:
             ways = self._limited(graph, account, 0.0, state, 1.0)[0].ways_from(state)
             added, choice = ways.added, ways.choice
         else:
-            search = Search(graph, None, account, 0.0, self.homes, state, most)
+            search = Search(graph, account, 0.0, self.homes, state, most)
             _, added, _, choice = KeptWays(1, len(nothing)).find(0, search, np.inf)[0]
         if added[state] == np.inf:
             return NO_STATES, choice, np.inf

@@ -46,7 +46,6 @@ class Evaluator(StrEnum):
 
     EXACT = "exact"  # in every world of a finite belief
     PATH = "path"  # exact probability that all moves of the path work
-    PAIRS = "pairs"  # bound on that probability, from probabilities of pairs of moves
     CORRECTION = "correction"  # on the mean model, by the plan's correction
     UNION = "union"  # 1 less the sum of the probabilities that a move never works
     SAMPLED = "sampled"  # estimate in worlds drawn from the belief; not proven

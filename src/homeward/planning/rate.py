@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from homeward.arrays import FloatArray, IntArray, frozen
-from homeward.beliefs.corrections import Correction
 from homeward.bonuses import LookingBonus, Looks, checked_bonus, once
 from homeward.models import Moves
 from homeward.planning.after_action import after_moves
@@ -213,8 +212,6 @@ class RateSearch:
             self._kept = KeptWays(len(task.ledgers), model.states)
             self.scratch = Scratch.of(model.states)
         surveys, sharp = [], belief if task.is_sharp else None
-        usual = correction in (None, Correction.MOVES)
-        risks = getattr(belief, "risks", None) if usual else None
         if isinstance(bonus, LookingBonus):
             looks, masked = bonus.looks(belief), None
         else:
@@ -227,7 +224,7 @@ class RateSearch:
                 share += 1.0 if highest >= total else 1.001 * highest / total
             share = share if held.proposal is None else max(share, held.proposal.max_share)
         for k, (ledger, account) in enumerate(zip(task.ledgers, held.promises, strict=True)):
-            kept: Any = {"kept": self._kept, "number": k, "risks": risks, "share": share}
+            kept: Any = {"kept": self._kept, "number": k, "share": share}
             surveys.append(ledger.survey(graph, account, state, sharp, whole=whole, **kept))
         left = [-1.0 if survey.lost else max(survey.left, MIN_LEFT) for survey in surveys]
         for k, (ledger, survey) in enumerate(zip(task.ledgers, surveys, strict=True)):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
     from homeward.replay.scene import Scene
     from homeward.runs import Setup
-    from homeward.shared import Shared
 
 T = TypeVar("T")
 BELIEF_SPACING, HELD_SPACING = 8, 32  # initial number of steps between two checkpoints
@@ -212,11 +211,5 @@ def _bytes(belief: Belief, before: Belief | None) -> int:
         values = (getattr(state, name, None) for name in names)
         return {id(value): value for value in values if isinstance(value, np.ndarray)}
 
-    def versions(state: Any) -> dict[str, Shared]:
-        sources: dict[str, Shared] = getattr(state, "__dict__", {}).get("_sources", {})
-        return sources
-
-    shared, earlier = arrays(before), versions(before)
-    total: int = sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)
-    later = versions(belief).items()
-    return total + sum(version.bytes_beyond(earlier.get(name)) for name, version in later)
+    shared = arrays(before)
+    return sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.beliefs import Reveal
-from homeward.beliefs.categorical_heights import UNKNOWN, WALL
+from homeward.beliefs.levels import UNKNOWN, WALL
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from homeward.beliefs.categorical_heights import UNKNOWN, WALL
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES
+from homeward.beliefs.levels import UNKNOWN, WALL
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidFileError, InvalidProblemError

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from homeward.beliefs import FiniteBelief, Sensor, TerrainBelief, entropy_reduction
-from homeward.beliefs.categorical_heights import UNKNOWN, HeightBelief, Reveal, model_of_heights
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import UNKNOWN, HeightBelief, model_of_heights
+from homeward.beliefs.observations import Reveal
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome

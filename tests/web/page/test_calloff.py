@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 
 from homeward.beliefs import corrections_of
 from homeward.beliefs.base import MoveSets
-from homeward.beliefs.categorical_heights import UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import UNKNOWN, WALL, HeightBelief
 from homeward.bonuses import Uncover
 from homeward.criteria import ReturnHome
 from homeward.planning.algorithm1 import Planner

@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of
 from homeward.kinds.grid.maps import HeightMap

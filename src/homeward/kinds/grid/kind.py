@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs import HeightBelief, Reveal
-from homeward.beliefs.categorical_heights import WALL
 from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import WALL
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidInputError
 from homeward.files import replace_json

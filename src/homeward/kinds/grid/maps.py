@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
-from homeward.beliefs.categorical_heights import (
+from homeward.beliefs.grid_graph import grid_size
+from homeward.beliefs.levels import (
     LEVELS,
     UNKNOWN,
     WALL,
@@ -32,9 +33,8 @@ from homeward.beliefs.categorical_heights import (
     check_prior,
     draw_heights,
     model_of_heights,
-    shape_of,
 )
-from homeward.beliefs.grid_graph import grid_size
+from homeward.beliefs.observations import shape_of
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.reachability import can_reach_start, move_graph
 from homeward.models import Moves

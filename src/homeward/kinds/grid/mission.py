@@ -13,7 +13,7 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.beliefs import Belief, HeightBelief, Reveal, Transition
-from homeward.beliefs.categorical_heights import UNKNOWN, WALL
+from homeward.beliefs.levels import UNKNOWN, WALL
 from homeward.errors import InvalidInputError, prefixed
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import setup_of, uniform

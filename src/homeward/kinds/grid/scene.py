@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
 from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer

@@ -17,7 +17,8 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from homeward.arrays import BoolArray, IntArray, frozen, index
-from homeward.beliefs.categorical_heights import LEVELS, UNKNOWN, WALL, Reveal
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
+from homeward.beliefs.observations import Reveal
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.grid.maps import MAX_LEVELS, HeightMap
@@ -39,6 +40,8 @@ class HeightGridWorld:
     """The world never ends an episode: a stranded explorer can still look around."""
 
     def __init__(self, grid: HeightMap, *, stay: bool = True) -> None:
+        if not isinstance(grid, HeightMap):
+            raise InvalidProblemError(f"the grid is {grid!r}, expected a HeightMap")
         self.grid = grid
         self.moves = grid.moves(stay)
         self.state = grid.start

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from homeward.arrays import BoolArray
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import Heights, SlopeBelief, TerrainBelief, entropy_reduction
+from homeward.beliefs.heights import SlopeBelief, TerrainBelief, entropy_reduction
+from homeward.beliefs.observations import Heights
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidInputError
 from homeward.kinds import deferred

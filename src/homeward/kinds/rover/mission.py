@@ -20,7 +20,8 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray, frozen
 from homeward.beliefs import Belief, Transition
-from homeward.beliefs.heights import Heights, SlopeBelief
+from homeward.beliefs.heights import SlopeBelief
+from homeward.beliefs.observations import Heights
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError, prefixed
 from homeward.files import refusing
 from homeward.kinds.rover.config import RoverConfig

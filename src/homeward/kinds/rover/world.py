@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
-from homeward.beliefs.heights import SHARP, Heights, SlopeBelief, entropy_reduction
+from homeward.beliefs.heights import SHARP, SlopeBelief, entropy_reduction
+from homeward.beliefs.observations import Heights
 from homeward.beliefs.sight import keep_visible
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text

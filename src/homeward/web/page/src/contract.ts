@@ -112,7 +112,7 @@ export interface Edge {
 export type End = "all_seen" | "all_safe_seen" | "out_of_reach" | "too_little" | "only_by_chance" | "budget" | "not_learning" | "lost" | "infeasible" | "outside" | "home" | "out_of_range" | "steps" | "refuted" | "stuck";
 
 /** How a bound was computed; `words.EVALUATORS` has the words for each code. */
-export type Evaluator = "exact" | "path" | "pairs" | "correction" | "union" | "sampled";
+export type Evaluator = "exact" | "path" | "correction" | "union" | "sampled";
 
 /** One example world as a map to draw. */
 export interface ExampleWorld {

@@ -16,7 +16,6 @@ matter: the risk that s is a wall counts only for moves into s. No move out of a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -33,26 +32,25 @@ from homeward.arrays import (
     frozen,
     index,
     indices,
+    locked,
     set_fields,
     unless_given,
+    unlocked,
 )
-from homeward.beliefs.base import NO_MOVES, NO_RISKS, Belief, MoveSets, Together
+from homeward.beliefs.base import (
+    NO_MOVES,
+    NO_RISKS,
+    InPlaceBelief,
+    MoveSets,
+    Together,
+    need_generator,
+)
 from homeward.beliefs.corrections import changes_state
-from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size
-from homeward.beliefs.level_joint import level_sets
-from homeward.beliefs.level_kernels import (
-    CONTRADICTED,
-    FINE,
-    NO_HEIGHT,
-    OUTSIDE,
-    Tables,
-    fill,
-    find_fault,
-    learn,
-)
-from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
-from homeward.beliefs.level_kernels import WALL as WALL
-from homeward.beliefs.observations import Transition, in_turn
+from homeward.beliefs.grid_graph import attempt_of, grid_graph, grid_size, moves_at
+from homeward.beliefs.level_kernels import Tables, chances, level_sets
+from homeward.beliefs.observations import UNKNOWN as UNKNOWN
+from homeward.beliefs.observations import WALL as WALL
+from homeward.beliefs.observations import Reveal, Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
 
@@ -60,33 +58,8 @@ LEVELS = 5  # number of different heights in the paper's worlds
 MAX_HEIGHT = 2**30  # limit of a height, and of a climb; their sum fits an int32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reveal:
-    """An observation of the exact heights of squares.
-
-    Attributes
-    ----------
-    cells : [n] seen squares
-    heights : [n] their heights, or WALL
-    here : Square in which the explorer is; it becomes visited. None if unknown
-    """
-
-    cells: IntArray
-    heights: IntArray
-    here: int | None = None
-
-    def __post_init__(self) -> None:
-        error, limit = InvalidBeliefError, 2**31 - 1
-        shape = shape_of(self.cells, "the seen squares", "n", error)
-        cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
-        heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
-        set_fields(self, cells=cells, heights=heights)
-        if self.here is not None:
-            set_fields(self, here=index(self.here, limit, "the square here", error))
-
-
 @dataclass(frozen=True, eq=False)
-class HeightBelief(Belief):
+class HeightBelief(InPlaceBelief):
     """Independent heights of the squares of a grid, each known or unknown; states are row-major.
 
     Attributes
@@ -122,32 +95,62 @@ class HeightBelief(Belief):
         prior = check_prior(self.prior, states, error)
         walls = check_walls(self.walls, states)
         mass = np.atleast_2d(prior)
-        climb = check_climb(self.climb, error)
+        climb, given = check_climb(self.climb, error), self.known
         tables = Tables(frozen(mass), frozen(cumulative(mass)), walls, climb)
         known = np.where(np.broadcast_to(walls, states) == 1.0, WALL, UNKNOWN).astype(np.int32)
-        if self.known is not None:
+        set_fields(self, known=known, tables=tables, prior=prior)
+        if given is not None:
             bounds = (WALL, mass.shape[1] + 1)
-            given = indices(self.known, "the known height", (states,), bounds, "s", error)
-            cells = np.flatnonzero(given).astype(np.int32)  # UNKNOWN is zero
-            fault, at, _ = find_fault(frozen(cells), frozen(given[cells]), frozen(known), tables)
-            if fault != FINE:
-                at = cells[at]
+            heights = indices(given, "the known height", (states,), bounds, "s", error)
+            cells = np.flatnonzero(heights)
+            ruled_out = np.any(self._faults(cells, heights[cells]), axis=0)
+            if ruled_out.any():
+                at = cells[np.argmax(ruled_out)]
                 raise error(
-                    f"square s={at} is given as {_shown(given[at])}, which the prior excludes"
+                    f"square s={at} is given as {_shown(heights[at])}, which the prior excludes"
                 )
-            known[cells] = given[cells]
+            known[cells] = heights[cells]
         visited = arrays.marks(self.visited, "visited", states, error)
         if visited[known == WALL].any():
             at = int(np.argmax(visited & (known == WALL)))
             raise error(f"square s={at} is marked as visited, but it is a wall")
         if not isinstance(self.stay, bool):
             raise error(f"stay is {self.stay!r}, expected True or False")
-        dest = grid_graph(*self.shape, self.stay).dest
-        success, unseen = np.empty(dest.shape), np.empty(states, np.int32)
-        fill(dest, tables, known, success, unseen)
-        set_fields(self, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
-        walls = np.broadcast_to(walls, states)
-        set_fields(self, prior=prior, walls=walls, visited=visited, tables=tables)
+        success = self._success_of(np.arange(states * self._dest.shape[1]))
+        set_fields(
+            self,
+            known=locked(known),
+            visited=locked(visited.copy()),
+            success=locked(success.reshape(self._dest.shape)),
+            unseen=locked(self._unseen_at(np.arange(states))),
+            walls=np.broadcast_to(walls, states),
+        )
+
+    def copy(self) -> Self:
+        """Return a belief with arrays of its own."""
+        new = object.__new__(type(self))  # no `__post_init__`: all values are valid already
+        new.__dict__.update(self.__dict__)
+        for name in ("known", "visited", "success", "unseen"):
+            new.__dict__[name] = locked(self.__dict__[name].copy())
+        new.__dict__.pop("_mean", None)
+        return new
+
+    @property
+    def _dest(self) -> IntArray:
+        return grid_graph(*self.shape, self.stay).dest
+
+    def _success_of(self, moves: IntArray) -> FloatArray:
+        """Return the success probability [n] of moves, given as state·A + action."""
+        actions = self._dest.shape[1]
+        state, end = moves // actions, self._dest.ravel()[moves]
+        stays = moves % actions < actions - 8
+        return np.where(end == state, stays, chances(state, end, self.known, self.tables))
+
+    def _unseen_at(self, cells: IntArray) -> IntArray:
+        """Return the number [n] of unknown squares among each of `cells` and its neighbours."""
+        unknown, there = self.known == UNKNOWN, self._dest[cells]
+        near = (unknown[there] & (there != cells[:, None])).sum(axis=1, dtype=np.int32)
+        return near + unknown[cells].astype(np.int32)
 
     @property
     def seen(self) -> BoolArray:
@@ -216,57 +219,81 @@ class HeightBelief(Belief):
         dest = self._mean.dest
         return np.where(changes_state(dest), self.success * self.unseen[dest], 0.0)
 
-    def update(self, observation: Reveal | Transition | Sequence[Reveal | Transition]) -> Self:
-        """Return the belief after seen heights, a move from a square of known height, or a list.
-
-        After seen heights, only moves into and out of squares that were unknown are computed again.
-        """
-        if isinstance(observation, tuple | list):
-            result: Self = in_turn(self, observation)
-            return result
+    def _absorb(self, observation: Reveal | Transition) -> IntArray | None:
         if isinstance(observation, Transition):
-            return self._after_move(observation)
+            return self._absorb_move(observation)
         if not isinstance(observation, Reveal):
             raise InvalidBeliefError(f"a height belief can't learn from {observation!r}")
-        cells, heights = observation.cells, observation.heights
-        fault, at, news = find_fault(cells, heights, self.known, self.tables)
-        if fault != FINE:
-            raise self._invalid(fault, int(cells[at]), int(heights[at]))
-        new = object.__new__(type(self))  # no `__post_init__`: all values are valid already
-        new.__dict__.update(self.__dict__)
-        if news:
-            known, success, unseen = self.known.copy(), self.success.copy(), self.unseen.copy()
-            dest = grid_graph(*self.shape, self.stay).dest
-            at = learn(cells, heights, dest, self.tables, known, success, unseen)
-            if at >= 0:
-                seen = _shown(known[cells[at]]), _shown(heights[at])
+        cells, heights = self._news(observation)
+        here = observation.here
+        if here is not None:
+            here = index(here, len(self.known), "the square here", InvalidBeliefError)
+            if self.known[here] == WALL or WALL in heights[cells == here]:
                 raise ImpossibleObservationError(
-                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]}"
+                    f"the explorer is in square s={here}, which is a wall"
                 )
-            new.__dict__.pop("_mean", None)
-            set_fields(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
-        if observation.here is None:
-            return new if news else self
-        here = index(observation.here, len(self.known), "the square here", InvalidBeliefError)
-        if new.known[here] == WALL:
-            raise ImpossibleObservationError(f"the explorer is in square s={here}, which is a wall")
-        if self.visited[here]:
-            return new if news else self
-        visited = self.visited.copy()
-        visited[here] = True
-        set_fields(new, visited=frozen(visited))
-        return new
+            unlocked(self.visited)[here] = True
+        if not len(cells):
+            return NO_MOVES
+        self.__dict__.pop("_mean", None)
+        unlocked(self.known)[cells] = heights
+        moves = moves_at(cells, self._dest)
+        changed: IntArray = np.unique(moves // self._dest.shape[1])
+        unlocked(self.success).reshape(-1)[moves] = self._success_of(moves)
+        unlocked(self.unseen)[changed] = self._unseen_at(changed)
+        return changed
 
-    def _after_move(self, moved: Transition) -> Self:
-        """Return the belief after a move: its destination is conditioned on whether it worked."""
+    def _news(self, seen: Reveal) -> tuple[IntArray, IntArray]:
+        """Return the seen squares [n] whose height was unknown, and their heights; check all."""
+        (cells, heights), top = (seen.cells, seen.heights), self.tables.mass.shape[1]
+        if len(cells) and cells.max() >= len(self.known):
+            at = int(np.argmax(cells >= len(self.known)))
+            raise InvalidBeliefError(
+                f"a seen square is s={cells[at]}, outside 0..{len(self.known) - 1}"
+            )
+        no_height, contradicted, excluded = self._faults(cells, heights)
+        if (no_height | contradicted | excluded).any():
+            at = int(np.argmax(no_height | contradicted | excluded))
+            cell, found = f"square s={cells[at]} is seen", _shown(heights[at])
+            if no_height[at]:
+                expected = f"expected 1 to {top}, or {WALL} for a wall"
+                raise InvalidBeliefError(f"{cell} at height {heights[at]}, {expected}")
+            if contradicted[at]:
+                why = f"but is known as {_shown(self.known[cells[at]])}"
+                raise ImpossibleObservationError(f"{cell} as {found}, {why}")
+            raise ImpossibleObservationError(f"{cell} as {found}, which the prior excludes")
+        new = self.known[cells] == UNKNOWN
+        found, first, which = np.unique(cells[new], return_index=True, return_inverse=True)
+        heights = heights[new]
+        twice = heights != heights[first][which]
+        if twice.any():
+            at = int(np.argmax(twice))
+            shown = _shown(heights[first][which[at]]), _shown(heights[at])
+            raise ImpossibleObservationError(
+                f"square s={found[which[at]]} is seen as {shown[0]} and as {shown[1]}"
+            )
+        return found, heights[first]
+
+    def _faults(self, cells: IntArray, heights: IntArray) -> tuple[BoolArray, BoolArray, BoolArray]:
+        """Return the masks [n] of seen heights that are none, contradict, or are excluded."""
+        (mass, _, wall, _), known = self.tables, self.known[cells]
+        none = (heights != WALL) & ((heights < 1) | (heights > mass.shape[1]))
+        level = np.clip(heights, 1, mass.shape[1]) - 1
+        likely = mass[np.minimum(cells, len(mass) - 1), level]
+        likely = np.where(heights == WALL, wall[np.minimum(cells, len(wall) - 1)], likely)
+        is_new = known == UNKNOWN
+        return none, ~is_new & (known != heights), is_new & (likely == 0.0)
+
+    def _absorb_move(self, moved: Transition) -> IntArray | None:
+        """Learn from a move: its destination is conditioned on whether it worked."""
         state, action, there, worked = attempt_of(moved, self._mean, self.known == WALL)
         if there == state:
-            return self
+            return NO_MOVES
         chance = self.success[state, action]
         if chance == (0.0 if worked else 1.0):
             raise ImpossibleObservationError(f"the belief rules out {moved}")
         if self.known[there] != UNKNOWN and self.known[state] != UNKNOWN:
-            return self
+            return NO_MOVES
         if self.known[state] == UNKNOWN:
             raise InvalidBeliefError(
                 f"{moved} starts in a square of unknown height: update with a Reveal of "
@@ -281,28 +308,18 @@ class HeightBelief(Belief):
             prior[there] = kept / kept.sum()
         else:
             walls[there] = 1.0  # every height allows the move, so the destination is a wall
-        return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
+        after = replace(self, prior=prior, walls=np.minimum(walls, 1.0))
+        self.__dict__.pop("_mean", None)
+        self.__dict__.update(after.__dict__)
+        return None
 
     def sample(self, rng: np.random.Generator) -> Moves:
         """Return a model drawn from the belief: with drawn heights, each move works or does not."""
         states = len(self.known)
         seen, free = self.known != UNKNOWN, self.known != WALL
-        heights = np.where(seen, self.known, draw_heights(self.prior, states, rng))
+        heights = np.where(seen, self.known, draw_heights(self.prior, states, need_generator(rng)))
         enters = np.where(seen, free, rng.random(states) >= self.tables.wall)
         return _model(self.shape, self.stay, heights, enters, self.climb)
-
-    def _invalid(self, fault: int, cell: int, height: int) -> Exception:
-        """Return the exception for the seen `height` of a square; `fault` is from `find_fault`."""
-        seen, states, top = f"square s={cell} is seen", len(self.known), self.tables.mass.shape[1]
-        if fault == OUTSIDE:
-            return InvalidBeliefError(f"a seen square is s={cell}, outside 0..{states - 1}")
-        if fault == NO_HEIGHT:
-            expected = f"expected 1 to {top}, or {WALL} for a wall"
-            return InvalidBeliefError(f"{seen} at height {height}, {expected}")
-        why = ", which the prior excludes"
-        if fault == CONTRADICTED:
-            why = f", but is known as {_shown(self.known[cell])}"
-        return ImpossibleObservationError(f"{seen} as {_shown(height)}{why}")
 
 
 def model_of_heights(
@@ -341,17 +358,6 @@ def _model(
     if stay:
         works[:, 0] = True
     return graph.with_success(works.astype(np.float64))
-
-
-def shape_of(values: ArrayLike, name: str, axes: str, error: Error) -> tuple[int, ...]:
-    """Return the shape of `values`; raise unless they form an array with one axis per letter."""
-    try:
-        shape: tuple[int, ...] = np.shape(values)
-    except ValueError as cause:
-        raise error(f"{name} are not an array [{', '.join(axes)}]: {cause}") from cause
-    if len(shape) != len(axes):
-        raise error(f"{name} have shape {shape}, expected [{', '.join(axes)}]")
-    return shape
 
 
 def _shown(height: int) -> str:

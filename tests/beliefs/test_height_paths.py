@@ -53,7 +53,7 @@ def counted(belief: TerrainBelief, edges: Sequence[Edge], heights: FloatArray) -
     """Return in which worlds with `heights` [n, S] all edges work."""
     ends, works = belief.mean().dest, np.ones(len(heights), dtype=bool)
     for s, a in edges:
-        drop, rise = belief.ground.limits(np.array(s), np.array(a))
+        drop, rise = belief.limits_at(np.array(s), np.array(a))
         up = heights[:, ends[s, a]] - heights[:, s]
         works &= (ends[s, a] == s) | ((up >= -drop) & (up <= rise))
     return works
@@ -68,10 +68,10 @@ def test_a_path_works_as_often_as_a_multivariate_normal_says(
     belief = random_belief((1, moves + 1), rng)
     edges = [(s, EAST) for s in range(moves)]
     cells = np.arange(moves)
-    drop, rise = (x.copy() for x in belief.ground.limits(cells, np.full(moves, EAST)))
+    drop, rise = (x.copy() for x in belief.limits_at(cells, np.full(moves, EAST)))
     if back:
         edges += [(s + 1, WEST) for s in range(moves)]
-        down, up = belief.ground.limits(cells + 1, np.full(moves, WEST))
+        down, up = belief.limits_at(cells + 1, np.full(moves, WEST))
         drop, rise = np.minimum(drop, up), np.minimum(rise, down)
     rises = np.diff(np.eye(moves + 1), axis=0)
     truth = float(

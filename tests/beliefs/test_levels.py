@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +14,14 @@ from hypothesis import strategies as st
 
 from homeward.arrays import frozen
 from homeward.beliefs import HeightBelief, Reveal, Transition, corrections_of
-from homeward.beliefs.categorical_heights import (
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
+from homeward.beliefs.levels import (
     UNKNOWN,
     WALL,
     draw_heights,
     model_of_heights,
 )
-from homeward.beliefs.corrections import Correction
-from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.bonuses import Uncover
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
@@ -314,18 +315,57 @@ def test_a_look_gives_a_new_model_though_the_old_was_asked_for() -> None:
 
 def test_looking_at_what_is_known_teaches_nothing() -> None:
     belief = belief_on("2?#")
-    assert belief.update(Reveal(np.array([0, 2]), np.array([2, WALL]))) is belief
-    assert belief.update(Reveal(np.array([], int), np.array([], int))) is belief
+    for seen in (
+        Reveal(np.array([0, 2]), np.array([2, WALL])),
+        Reveal(np.array([], int), np.array([], int)),
+    ):
+        after, changed = belief.copy().absorb(seen)
+        assert same(after, belief)
+        assert changed is not None
+        assert not len(changed)
 
 
 def test_a_visit_alone_keeps_the_model() -> None:
     belief = belief_on("2?")
-    mean = belief.mean()
     after = belief.update(Reveal(np.array([0]), np.array([2]), 0))
     assert after.visited.tolist() == [True, False]
     assert belief.visited.tolist() == [False, False]
-    assert after.mean() is mean
-    assert after.update(Reveal(np.array([0]), np.array([2]), 0)) is after
+    assert same(replace(after, visited=belief.visited), belief)
+
+
+@given(beliefs(), st.integers(0, 99), st.randoms(use_true_random=False))
+def test_learning_in_place_says_where_it_changed(
+    belief: HeightBelief, seed: int, random: Any
+) -> None:
+    cells = list(range(len(belief.known)))
+    random.shuffle(cells)
+    seen = truth_of(belief, np.array(cells), seed)
+    learned, first = belief.copy(), belief.copy()
+    for i in range(len(cells)):
+        before = learned.copy()
+        look = Reveal(seen.cells[i : i + 1], seen.heights[i : i + 1])
+        learned, changed = learned.absorb(look)
+        assert same(learned, before.update(look))
+        assert changed is not None
+        differs = (learned.success != before.success).any(axis=1)
+        assert set(np.flatnonzero(differs)) <= set(changed.tolist())
+    assert same(belief, first)
+
+
+def test_what_can_not_be_seen_leaves_the_belief_as_it_was() -> None:
+    belief = belief_on("2?#")
+    before = belief.copy()
+    for cells, heights, here in (
+        ([1, 0], [3, 3], None),
+        ([1, 1], [3, 4], None),
+        ([1], [WALL], 1),
+        ([1], [3], 2),
+        ([1, 7], [3, 3], None),
+        ([1, 0], [9, 2], None),
+    ):
+        with pytest.raises((ImpossibleObservationError, InvalidBeliefError)):
+            belief.absorb(Reveal(np.array(cells), np.array(heights), here))
+        assert same(belief, before)
 
 
 def test_counts_are_infinite_once_a_square_is_visited() -> None:
@@ -702,9 +742,8 @@ def test_a_move_that_worked_leads_to_no_wall_and_no_great_height() -> None:
 
 def test_a_move_between_seen_squares_changes_nothing() -> None:
     belief = belief_on("12?", "###")
-    assert belief.update(Transition(0, EAST, 1)) is belief
-    assert belief.update(Transition(0, 0, 0)) is belief
-    assert belief.update(Transition(0, 1, 0)) is belief
+    for moved in (Transition(0, EAST, 1), Transition(0, 0, 0), Transition(0, 1, 0)):
+        assert same(belief.update(moved), belief)
 
 
 @pytest.mark.parametrize(

@@ -26,15 +26,12 @@ gives an upper bound. See ``docs/theory.md``, section 14.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.compiling import njit
-
-if TYPE_CHECKING:
-    from homeward.beliefs.height_kernels import Ground
 
 REACH = 7  # standard deviations up to which a height is integrated; the rest has a mass of 3e-12
 FINEST, COARSEST = 512, 32  # largest and smallest number of bins per standard deviation
@@ -70,41 +67,40 @@ def _standard() -> Bins:
 BINS = _standard()
 
 
+class MoveRises(NamedTuple):
+    """n moves as windows of the rise from start to end, and what is known of each alone."""
+
+    start: IntArray  # [n] cell
+    end: IntArray  # [n] cell
+    lower: FloatArray  # [n] m, least rise at which the move works
+    upper: FloatArray  # [n] m, greatest rise at which it works
+    risk: FloatArray  # [n] upper bound on the probability that it never works
+    likely: FloatArray  # [n] upper bound on the probability that it works
+    apart: BoolArray  # [n] whether only these two bounds hold: its height is not just normal
+
+
 @njit(cache=True)
 def height_sets(
-    ground: Ground,
-    sets: tuple[IntArray, IntArray, IntArray],
-    ends: IntArray,
-    risks: FloatArray,
-    likely: FloatArray,
-    apart: BoolArray,
+    height: FloatArray,
+    variance: FloatArray,
+    first: IntArray,
+    moves: MoveRises,
     bins: Bins,
     low: FloatArray,
     high: FloatArray,
 ) -> None:
     """Write bounds `low` and `high` [N] on the probability that all moves of each set work.
 
-    `sets` are `MoveSets` with n moves. Each move ends in the cell `ends` [n], never works with
-    probability at most `risks` [n], and works with probability at most `likely` [n]. For moves in
-    the mask `apart` [n], only these two bounds are used.
+    `height` and `variance` [S] are those of the independent heights, in m and m². Set i has the
+    moves e with ``first[i] <= e < first[i + 1]``.
     """
-    first, states, actions = sets
-    held: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))
+    last: tuple[IntArray, FloatArray] = np.empty(0, np.int64), np.empty((0, 2))
     result = 1.0, 1.0, 0.0
     for i in range(len(low)):
-        moves = slice(first[i], first[i + 1])
-        pair, rise, risk, left, total, most = _pairs(
-            ground,
-            states[moves],
-            actions[moves],
-            ends[moves],
-            risks[moves],
-            likely[moves],
-            apart[moves],
-        )
-        # Along a path, neighbouring sets often hold the same doubtful moves.
-        if not (np.array_equal(pair, held[0]) and np.array_equal(rise, held[1])):
-            held, result = (pair, rise), _forest(ground, pair, rise, risk, bins)
+        pair, rise, risk, left, total, most = _pairs(len(height), moves, first[i], first[i + 1])
+        # Along a path, neighbouring sets often have the same doubtful moves.
+        if not (np.array_equal(pair, last[0]) and np.array_equal(rise, last[1])):
+            last, result = (pair, rise), _forest(height, variance, pair, rise, risk, bins)
         least, upper, others = result
         more = 1.0 + (first[i + 1] - first[i]) * 2.0**-52
         low[i] = max(0.0, least - (left + others) * more, min(most, 1.0 - total * more))
@@ -113,63 +109,62 @@ def height_sets(
 
 @njit(cache=True)
 def _pairs(
-    ground: Ground,
-    states: IntArray,
-    actions: IntArray,
-    ends: IntArray,
-    risks: FloatArray,
-    likely: FloatArray,
-    apart: BoolArray,
+    size: int, moves: MoveRises, begin: int, stop: int
 ) -> tuple[IntArray, FloatArray, FloatArray, float, float, float]:
-    """Return the pairs of cells [n], ascending, between which a move is integrated.
+    """Return the pairs of cells [n], ascending, between which a move of a set is integrated.
 
-    A pair of cells s < t is the number s·S + t. Also return the window [n, 2] of the rise from s to
-    t, the risk [n] of each pair, the summed risk of moves that are in no pair, the summed risk of
-    all moves, and the smallest of `likely`.
+    The set has the moves from `begin` to `stop` − 1. A pair of cells s < t is the number s·S + t,
+    for S = `size`. Also return the window [n, 2] of the rise from s to t, the risk [n] of each
+    pair, the summed risk of moves that are in no pair, the summed risk of all moves, and the
+    smallest of `likely`.
     """
-    edges, size, most, left, total = len(states), len(ground.height), 1.0, 0.0, 0.0
+    start, end, lowest, highest, risks, likely, apart = moves
+    edges, most, left, total = stop - begin, 1.0, 0.0, 0.0
     keys = np.empty(edges, np.int64)
-    for e in range(edges):  # a move back, from t to s, comes after that from s to t
-        s, t = np.int64(states[e]), np.int64(ends[e])
-        keys[e] = 2 * (min(s, t) * size + max(s, t)) + (s > t)
+    for n in range(edges):  # a move back, from t to s, comes after that from s to t
+        s, t = np.int64(start[begin + n]), np.int64(end[begin + n])
+        keys[n] = 2 * (min(s, t) * size + max(s, t)) + (s > t)
     order = np.argsort(keys)
     pair, rise, risk = np.empty(edges, np.int64), np.empty((edges, 2)), np.empty(edges)
     count, before = 0, -1
-    for n in range(edges):
-        e = order[n]
-        s, a = states[e], actions[e]
-        if keys[e] == before or s == ends[e]:
+    for n in order:
+        e = begin + n
+        if keys[n] == before or start[e] == end[e]:
             continue
-        before = keys[e]
+        before = keys[n]
         most, total = min(most, likely[e]), total + risks[e]
         if apart[e] or likely[e] <= 0.0 or risks[e] <= NEGLIGIBLE:
             left += risks[e]
             continue
-        row = s if len(ground.climb) > 1 else 0
-        lower, above = -ground.descend[row, a], ground.climb[row, a]
-        if s > ends[e]:
-            lower, above = -above, -lower
+        lower, upper = lowest[e], highest[e]
+        if start[e] > end[e]:
+            lower, upper = -upper, -lower
         if count and pair[count - 1] == before // 2:
             rise[count - 1, 0] = max(rise[count - 1, 0], lower)
-            rise[count - 1, 1] = min(rise[count - 1, 1], above)
+            rise[count - 1, 1] = min(rise[count - 1, 1], upper)
             risk[count - 1] += risks[e]
         else:
             pair[count], risk[count] = before // 2, risks[e]
-            rise[count, 0], rise[count, 1] = lower, above
+            rise[count, 0], rise[count, 1] = lower, upper
             count += 1
     return pair[:count], rise[:count], risk[:count], left, total, most
 
 
 @njit(cache=True)
 def _forest(
-    ground: Ground, pair: IntArray, rise: FloatArray, risk: FloatArray, bins: Bins
+    height: FloatArray,
+    variance: FloatArray,
+    pair: IntArray,
+    rise: FloatArray,
+    risk: FloatArray,
+    bins: Bins,
 ) -> tuple[float, float, float]:
     """Return bounds on the probability that a forest of the riskiest pairs works.
 
     Also return the summed risk of the pairs that are not in the forest. `pair`, `rise` and `risk`
     are as returned by `_pairs`.
     """
-    size, both = len(ground.height), np.empty((len(pair), 2), np.int64)
+    size, both = len(height), np.empty((len(pair), 2), np.int64)
     both[:, 0], both[:, 1] = pair // size, pair % size
     cells = np.unique(both)
     ends, count = np.searchsorted(cells, both.ravel()).reshape(both.shape), len(cells)
@@ -188,8 +183,8 @@ def _forest(
             group[i], ranked[chosen] = j, p
             chosen += 1
     used = ranked[:chosen]
-    deviation = np.sqrt(ground.variance[cells])
-    least, upper = _integrate(ground.height[cells], deviation, ends[used], rise[used], bins)
+    deviation = np.sqrt(variance[cells])
+    least, upper = _integrate(height[cells], deviation, ends[used], rise[used], bins)
     return least - count * ROUNDING, upper + count * ROUNDING, left
 
 
