@@ -154,7 +154,8 @@ class Components(NamedTuple):
             np.add.at(box, self.label, share)
             doubt = edges.doubts(mean, deviation * deviation) + 2.0**-50
             total = np.bincount(self.label[edges.start], doubt, self.number)
-            return np.maximum(box, np.log(np.maximum(0.0, 1.0 - total))) - ROUNDING
+            union: FloatArray = np.log(np.maximum(0.0, 1.0 - total))
+        return np.maximum(box, union) - ROUNDING
 
     def together(self, start: IntArray, end: IntArray, log_mass: FloatArray) -> FloatArray:
         """Return ln Pr(the outcomes of the components of the cells `start` and `end`), each [e]."""

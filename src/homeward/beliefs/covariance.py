@@ -10,9 +10,8 @@ matrix C = M(ℓ) + η·I, the best constant mean and the best variance have clo
 
     μ = 1ᵀC⁻¹y / 1ᵀC⁻¹1,    σ² = (y − μ)ᵀC⁻¹(y − μ) / n,
 
-so only ℓ and the noise ratio η are searched: a grid of lengths and ratios, then a Nelder-Mead
-search from its best point. It stops at a relative precision of 1 % in ℓ and η. The maximum is a
-local one.
+so only ℓ is searched: a grid of lengths, then a Nelder-Mead search from its best point, to 1 %.
+η is the given noise over σ², in three rounds. The maximum is a local one.
 
 *Calibration.* If a pair B of measured neighbours is left out, the residual of its heights given all
 others is e = (Q_BB)⁻¹(Qy)_B with covariance (Q_BB)⁻¹, where Q is the inverse covariance of the
@@ -23,9 +22,9 @@ Under a correct kernel each is standard normal.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,17 +36,12 @@ from homeward.threads import one_thread
 
 SMOOTHNESSES = (1.5, 2.5)  # smoothness ν of the Matérn kernels that have a closed form here
 LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # length scales from which a fit starts
-NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)  # noise variances / height variance where a fit starts
 LEAST_NOISE_RATIO = 1e-9  # noise variance / height variance; keeps matrices invertible
 IMPOSSIBLE = 1e300  # loss of a kernel under which the heights are impossible; finite for the search
 MAX_FIT_CELLS = 600  # most measured cells that a fit uses, evenly spread over all measured cells
 EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))  # share of standard normal values beyond ±2
 OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO  # largest share beyond ±2 of a calibrated kernel
 MIN_PAIRS = 30  # fewest pairs of neighbours by which a kernel is judged
-
-
-class OverconfidentKernelWarning(UserWarning):
-    """Measured height differences are often larger than a kernel predicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +72,12 @@ class Matern:
         return replace(self, variance=factor * self.variance)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFit:
+class KernelFit(NamedTuple):
     """The result of `fit_kernel`."""
 
     kernel: Matern  # the kernel of the largest likelihood found
     mean: float  # m, constant prior mean
-    noise: float  # m², variance of the measurements' errors
     log_likelihood: float  # in nats, of the measurements used
-    evaluations: int  # number of likelihoods computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +100,8 @@ def fit_kernel(
     shape: tuple[int, int],
     *,
     cell: float | tuple[float, float] = 1.0,
+    noise: float,
     smoothness: Sequence[float] = SMOOTHNESSES,
-    noise: float | None = None,
 ) -> KernelFit:
     """Return the Matérn kernel of the largest marginal likelihood.
 
@@ -120,8 +111,8 @@ def fit_kernel(
     heights : [n] m, measured heights
     shape : Rows and columns of the grid
     cell : m, height and width of a cell, or one number for both
+    noise : m², variance of the measurements' errors
     smoothness : Which smoothness values to try
-    noise : m², variance of the measurements' errors; None fits it
     """
     from scipy.optimize import minimize  # slow to import
 
@@ -140,54 +131,39 @@ def fit_kernel(
     distance = _distances(at, shape, cell)
     side = max(cell) if isinstance(cell, tuple) else cell
     scale = max(float(values.var()), 1e-12)
-    best: KernelFit | None = None
-    tried = 0
+    found: list[KernelFit] = []
     for kind in smoothness:
 
         def loss(point: FloatArray, kind: float = kind) -> float:
-            nonlocal best, tried
-            tried += 1
-            fit = _fit_at(distance, values, kind, point, noise, scale)
+            length = math.exp(min(max(float(point[0]), -20.0), 20.0))
+            fit = _fit_at(distance, values, kind, length, noise, scale)
             if fit is None:
                 return IMPOSSIBLE
-            if best is None or fit.log_likelihood > best.log_likelihood:
-                best = fit
+            found.append(fit)
             return -fit.log_likelihood
 
-        ratios = NOISE_RATIOS if noise is None else NOISE_RATIOS[:1]
-        starts = [
-            np.log([length * side, ratio]) if noise is None else np.log([length * side])
-            for length in LENGTHS_IN_CELLS
-            for ratio in ratios
-        ]
+        starts = [np.log([length * side]) for length in LENGTHS_IN_CELLS]
         with one_thread():
-            losses = [loss(start) for start in starts]
-            first = starts[int(np.argmin(losses))]
+            first = starts[int(np.argmin([loss(start) for start in starts]))]
             minimize(loss, first, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
-    if best is None:
+    if not found:
         raise InvalidBeliefError("no kernel was found under which these heights are possible")
-    return replace(best, evaluations=tried)
+    return max(found, key=lambda fit: fit.log_likelihood)
 
 
 def _fit_at(
     distance: FloatArray,
     values: FloatArray,
     smoothness: float,
-    point: FloatArray,
-    noise: float | None,
+    length: float,
+    noise: float,
     scale: float,
 ) -> KernelFit | None:
-    """Return the fit of mean and variance at the `point` ln(length), ln(noise ratio).
+    """Return the best mean and variance for a length; None if a matrix is singular.
 
-    With a given `noise` variance, `point` has only ln(length). The noise ratio is then found by
-    three fits: from the variance `scale` of the heights, and then from the last fitted variance.
-    Return None if a matrix is singular.
+    The noise ratio follows from the last fitted variance, at first from the variance `scale`.
     """
-    length = math.exp(min(max(float(point[0]), -20.0), 20.0))
     correlation = _correlation(distance / length, smoothness)
-    if noise is None:
-        ratio = max(math.exp(min(float(point[1]), 5.0)), LEAST_NOISE_RATIO)
-        return _profile(correlation, values, smoothness, length, ratio)
     fit: KernelFit | None = None
     for _ in range(3):
         variance = scale if fit is None else fit.kernel.variance
@@ -219,7 +195,7 @@ def _profile(
         return None
     logdet = 2.0 * float(np.log(np.diagonal(lower)).sum())
     likelihood = -0.5 * (n * math.log(2.0 * math.pi * variance) + logdet + n)
-    return KernelFit(Matern(variance, length, smoothness), mean, ratio * variance, likelihood, 1)
+    return KernelFit(Matern(variance, length, smoothness), mean, likelihood)
 
 
 def check_calibration(
@@ -231,7 +207,6 @@ def check_calibration(
     cell: float | tuple[float, float] = 1.0,
     mean: float = 0.0,
     noise: float | FloatArray,
-    warn: bool = True,
 ) -> Calibration:
     """Return how well a kernel predicts height differences of measured neighbours.
 
@@ -242,7 +217,6 @@ def check_calibration(
     cells, heights, shape, cell : As in `fit_kernel`
     mean : m, prior mean
     noise : m², variance of the measurements' errors, > 0; an array [n], or one number for all
-    warn : Issue an `OverconfidentKernelWarning` if the kernel is overconfident
     """
     at, values = _measured(cells, heights, shape)
     errors = np.broadcast_to(np.asarray(noise, np.float64), values.shape)
@@ -256,16 +230,7 @@ def check_calibration(
     if not len(size):
         return Calibration(0, 0.0, 1.0)
     ratios = [np.quantile(size, 1.0 - math.erfc(z / math.sqrt(2.0))) / z for z in (2.0, 3.0)]
-    result = Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
-    if warn and result.overconfident:
-        warnings.warn(
-            f"the kernel is overconfident: {result.beyond_two:.0%} of {result.pairs} measured "
-            "height differences are beyond two standard deviations, expected 5%. Fit a kernel to "
-            f"the measurements, or multiply its variance by {result.inflation:.2g}.",
-            OverconfidentKernelWarning,
-            stacklevel=2,
-        )
-    return result
+    return Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
 
 
 def difference_residuals(

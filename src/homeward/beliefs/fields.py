@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -154,11 +154,6 @@ class CorrelatedTerrainBelief(SlopeBelief):
         """Mask [S] of the cells that were measured."""
         return self._precision > 0.0
 
-    @property
-    def exactness(self) -> Literal["exact", "bound"]:
-        """Whether `mean` holds exact success probabilities, or lower bounds."""
-        return "bound" if self.outcome_mass < 1.0 - 2.0**-52 else "exact"
-
     def measured_success(self) -> FloatArray:
         """Return the success probability [S, A] of each move given the measurements alone."""
         return self._success
@@ -168,7 +163,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         success, pairs, likely = self._success, self.attempts.pairs, self.outcome_mass
         if not len(pairs):
             return success, success
-        if self.exactness == "exact":
+        if likely >= 1.0 - 2.0**-52:
             low = high = success.copy()
         elif likely > 0.0:
             low = np.clip(1.0 - (1.0 - success) / likely, 0.0, 1.0)
@@ -275,7 +270,7 @@ class CorrelatedTerrainBelief(SlopeBelief):
         errors = 1.0 / self._precision[cells]
         residuals = self._weighted[cells] * errors - np.asarray(self.prior)[cells]
         return check_calibration(
-            self.kernel, cells, residuals, self.shape, cell=self.size, noise=errors, warn=False
+            self.kernel, cells, residuals, self.shape, cell=self.size, noise=errors
         )
 
     def update(self, observation: Heights | Transition | Sequence[Heights | Transition]) -> Self:

@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,7 +165,7 @@ class SlopeBelief(Belief):
         """Return the mean model; the success of a move is the probability that it is not too steep.
 
         Near informative attempts, the success is a lower bound on this probability (see
-        `exactness`). The success of an attempted move is exactly 1 or 0.
+        `least_blocked`). The success of an attempted move is exactly 1 or 0.
         """
         return self._mean
 
@@ -357,11 +357,6 @@ class TerrainBelief(SlopeBelief, InPlaceBelief):
 
     def _rise_variance(self, state: IntArray, action: IntArray, end: IntArray) -> FloatArray:
         return self.variance[state] + self.variance[end]
-
-    @property
-    def exactness(self) -> Literal["exact", "bound"]:
-        """Whether `mean` holds exact success probabilities, or lower bounds for some moves."""
-        return "bound" if len(self._known().near.informative) else "exact"
 
     def blocked_probability(self) -> FloatArray:
         """Return an upper bound [S, A] on Pr(a move never works); it is exact where `mean` is."""

@@ -150,7 +150,8 @@ class HeightBelief(InPlaceBelief):
         """Return the number [n] of unknown squares among each of `cells` and its neighbours."""
         unknown, there = self.known == UNKNOWN, self._dest[cells]
         near = (unknown[there] & (there != cells[:, None])).sum(axis=1, dtype=np.int32)
-        return near + unknown[cells].astype(np.int32)
+        result: IntArray = near + unknown[cells]
+        return result
 
     @property
     def seen(self) -> BoolArray:
@@ -254,23 +255,23 @@ class HeightBelief(InPlaceBelief):
         no_height, contradicted, excluded = self._faults(cells, heights)
         if (no_height | contradicted | excluded).any():
             at = int(np.argmax(no_height | contradicted | excluded))
-            cell, found = f"square s={cells[at]} is seen", _shown(heights[at])
+            cell, shown = f"square s={cells[at]} is seen", _shown(heights[at])
             if no_height[at]:
                 expected = f"expected 1 to {top}, or {WALL} for a wall"
                 raise InvalidBeliefError(f"{cell} at height {heights[at]}, {expected}")
             if contradicted[at]:
                 why = f"but is known as {_shown(self.known[cells[at]])}"
-                raise ImpossibleObservationError(f"{cell} as {found}, {why}")
-            raise ImpossibleObservationError(f"{cell} as {found}, which the prior excludes")
+                raise ImpossibleObservationError(f"{cell} as {shown}, {why}")
+            raise ImpossibleObservationError(f"{cell} as {shown}, which the prior excludes")
         new = self.known[cells] == UNKNOWN
         found, first, which = np.unique(cells[new], return_index=True, return_inverse=True)
         heights = heights[new]
         twice = heights != heights[first][which]
         if twice.any():
             at = int(np.argmax(twice))
-            shown = _shown(heights[first][which[at]]), _shown(heights[at])
             raise ImpossibleObservationError(
-                f"square s={found[which[at]]} is seen as {shown[0]} and as {shown[1]}"
+                f"square s={found[which[at]]} is seen as {_shown(heights[first][which[at]])} and "
+                f"as {_shown(heights[at])}"
             )
         return found, heights[first]
 

@@ -121,9 +121,7 @@ class OurExplorer:
         cells = np.array(self.measured, np.int32)
         heights, shape = self.ground.height[cells], self.ground.shape
         fit = fit_kernel(cells, heights, shape, noise=FIT_NOISE, smoothness=(1.5,))
-        found = check_calibration(
-            fit.kernel, cells, heights, shape, mean=fit.mean, noise=FIT_NOISE, warn=False
-        )
+        found = check_calibration(fit.kernel, cells, heights, shape, mean=fit.mean, noise=FIT_NOISE)
         kernel = at_least_as_rough(fit.kernel.scaled(max(1.0, found.inflation)))
         self.belief = self._belief(kernel, fit.mean)
         self.next_fit = FIT_GROWTH * len(cells)

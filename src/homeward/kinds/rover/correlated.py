@@ -71,7 +71,7 @@ def _fitted(cells: Cells) -> Matern:
     given = at, heights, cells.shape
     fit = fit_kernel(*given, cell=cells.size, noise=FIT_NOISE)
     calibration = check_calibration(
-        fit.kernel, *given, cell=cells.size, mean=fit.mean, noise=FIT_NOISE, warn=False
+        fit.kernel, *given, cell=cells.size, mean=fit.mean, noise=FIT_NOISE
     )
     return fit.kernel.scaled(max(1.0, calibration.inflation))
 
