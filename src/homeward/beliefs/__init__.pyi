@@ -1,4 +1,5 @@
 from .base import Belief as Belief
+from .base import InPlaceBelief as InPlaceBelief
 from .base import MoveSets as MoveSets
 from .base import claim_of_moves as claim_of_moves
 from .base import corrections_of as corrections_of
