@@ -5,6 +5,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from homeward.extras import EXTRAS, missing
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
@@ -52,7 +54,8 @@ def test_every_optional_module_belongs_to_an_extra_of_the_project() -> None:
         assert extra in everything
 
 
-def test_a_table_of_an_environment_names_its_extra() -> None:
-    told = without(("gymnasium",), "import homeward; homeward.from_gymnasium(None)")
+@pytest.mark.parametrize("made", ["from_gymnasium(None)", "GymWorld(None, None)"])
+def test_an_environment_names_its_extra(made: str) -> None:
+    told = without(("gymnasium",), f"import homeward; homeward.{made}")
     said = "Gymnasium's environments need gymnasium: pip install 'homeward[commands]'"
     assert told.stderr.endswith(f"MissingExtraError: {said}\n")

@@ -23,6 +23,7 @@ from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, me
 
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
+from homeward.missions import Mission
 from homeward.planning.explorer import End
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import CriterionEvidence, Plan
@@ -399,6 +400,13 @@ def test_a_folder_that_is_no_run_is_refused(
             (tmp_path / "run" / name).touch()
     with pytest.raises(InvalidFileError, match=message):
         Run.open(tmp_path / "run")
+
+
+@pytest.mark.parametrize("call", [Run, Run.open, Mission.open])
+@pytest.mark.parametrize("folder", [None, 3, b"run"])
+def test_a_directory_that_is_no_path_is_named(call: Any, folder: Any) -> None:
+    with pytest.raises(InvalidInputError, match=f"the directory of a run is {folder!r}"):
+        call(folder)
 
 
 @pytest.mark.parametrize(("name", "value"), [("kind", 3), ("version", None), ("config", [1])])

@@ -79,6 +79,8 @@ class Run:
 
     def __init__(self, directory: Path | str) -> None:
         """Refer to a directory without reading it; `open` also checks that it is a run."""
+        if not isinstance(directory, str | os.PathLike):
+            raise InvalidInputError(f"the directory of a run is {directory!r}, expected a path")
         self.directory = Path(directory)
         self.explorer: Loop | None = None  # set by `steps` once the recorded steps are retraced
 

@@ -356,16 +356,16 @@ class Server:
         for key in body:
             if key not in ("kind", "name", "config"):
                 raise Refusal.INVALID(f"{key[:40]!r} is not a key of this request")
-        kind, config = check_kind(body.get("kind")), body.get("config")
-        if config is not None and not isinstance(config, dict):
-            raise Refusal.INVALID("the configuration is not a JSON object")
+        kind, config = check_kind(body.get("kind")), body.get("config", {})
+        if not isinstance(config, dict):
+            raise Refusal.INVALID("config, the configuration, is not a JSON object")
         stem = None if body.get("name") is None else check_name(body["name"])
         pairs = request.url.path == f"{API}/pairs"
         ends = [f"-{suffix}" for suffix in SUFFIXES] if pairs else [""]
         mission = request.url.path == f"{API}/missions"
         stem = stem or self.catalogue.free_name("mission" if mission else kind, ends, self.making)
         names = [check_name(f"{stem}{end}") for end in ends]
-        configs = pair_of(kind, config or {}).values() if pairs else [config or {}]
+        configs = pair_of(kind, config).values() if pairs else [config]
         await self._make(dict(zip(names, configs, strict=True)), kind, mission=mission)
         made = [await run_in_threadpool(self.streams.summary, name) for name in names]
         return json_response(dict(zip(SUFFIXES, made, strict=True)) if pairs else made[0], 201)

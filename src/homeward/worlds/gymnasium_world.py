@@ -62,11 +62,11 @@ class GymWorld:
         state: Callable[[Any], Key] | None = None,
         table: GymnasiumTable | None = None,
     ) -> None:
-        from gymnasium.spaces import Discrete
-
         error = InvalidProblemError
         self.env, self._state_of, self._table = env, state, table
         self._first = first_action(env)
+        from gymnasium.spaces import Discrete
+
         self._keys: Mapping[Key, int] | None = None if table is None else table.numbers
         is_discrete = isinstance(env.observation_space, Discrete)
         if table is None and (state is not None or not is_discrete):
