@@ -23,7 +23,7 @@ from homeward.kinds.tabular.world import Prior, TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.sampled import Sampled
+from homeward.planning.returning.sampled import Sampled
 
 POND = TileMap(("SFF", "FHF", "FFF"))
 PRIORS: dict[str, Prior] = {

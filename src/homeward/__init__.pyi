@@ -71,7 +71,7 @@ from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
 from .planning.promise import Held as Held
 from .planning.promise import Proposal as Proposal
-from .planning.sampled import Sampled as Sampled
+from .planning.returning.sampled import Sampled as Sampled
 from .runs import Run as Run
 from .solvers import Status as Status
 from .worlds import GymnasiumTable as GymnasiumTable

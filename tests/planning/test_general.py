@@ -16,16 +16,18 @@ from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.general import best_ratio
-from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
-from homeward.planning.ledger import Ledger
+from homeward.planning.ratios import best_ratio
+from homeward.planning.returning import Goal
+from homeward.planning.returning.corrected import CorrectedReturning
+from homeward.planning.returning.worlds import WorldReturning
 from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:
     from homeward.planning.promise import Held, Promise
 
 STATES, ACTIONS = 3, 2
+HOME = Goal("home", np.zeros(1, np.int64), 0.5)
 
 
 def random_rows(rng: np.random.Generator) -> np.ndarray:
@@ -104,11 +106,12 @@ def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: in
     rng = np.random.default_rng(seed)
     dense = [random_rows(rng) for _ in range(3)]
     belief = FiniteBelief([SparseMDP.from_dense(rows) for rows in dense], rng.dirichlet(np.ones(3)))
-    model, home = belief.mean().sparse(), np.zeros(1, np.int64)
-    found = returns_of(belief, model, Ledger("home", home, 0.5), None, 2, None)
-    value = adaptive_value(dense, belief.weights, found.account, 2)
-    assert found.value[2] == pytest.approx(value, abs=1e-6)
-    assert found.account.spent == pytest.approx(1.0 - found.value[2], abs=1e-11)
+    worlds = WorldReturning(HOME)
+    first = worlds.open(belief, 2)
+    found = worlds.options(belief, first, 2, None)
+    value = adaptive_value(dense, belief.weights, first, 2)
+    assert found.works() == pytest.approx(value, abs=1e-6)
+    assert first.spent == pytest.approx(1.0 - found.works(), abs=1e-11)
     for action, choice in enumerate(found.choices):
         after = sum(
             adaptive_value(
@@ -117,13 +120,12 @@ def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: in
             for t in range(STATES)
         )
         now = adaptive_value(dense, belief.weights, choice, 2)
-        assert found.charge[2, action] == pytest.approx(found.value[2] - min(now, after), abs=1e-6)
+        assert found.charge[2, action] == pytest.approx(found.works() - min(now, after), abs=1e-6)
 
 
 def worst_of(guide: Guide, belief: DirichletBelief, state: int, held: Held, depth: int) -> float:
     """Return the least expected way home over all rules of calling off within `depth` steps."""
-    ledger = guide.ledgers(belief)[0]
-    now = float(returns_of(belief, belief.mean(), ledger, None, state, None).value[state])
+    now = 1.0 - CorrectedReturning(HOME).open(belief, state).spent
     if depth == 0:
         return now
     decision = guide.decide(belief, state, held)
@@ -158,11 +160,13 @@ def test_unknown_dynamics_keep_the_level_whenever_a_run_is_called_off(
 def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
     tiles = tile_map("lake")
     belief = tile_belief(tiles, SURE_FOOTED).update(Visit(2))
-    ledger = Ledger("home", np.array([tiles.start]), 0.5)
-    found = returns_of(belief, belief.mean(), ledger, None, 2, None)
+    corrected = CorrectedReturning(Goal("home", np.array([tiles.start]), 0.5))
+    first = corrected.open(belief, 2)
+    found = corrected.options(belief, first, 2, None)
     bump, onward = 3, 1  # against the edge of the map, and towards the holes
     assert found.charge[2, bump] < 0.0 < found.charge[2, onward]
-    assert found.pay(2, bump).spent < found.account.spent < found.pay(2, onward).spent
+    spent = [corrected.take(found, 2, action).spent for action in (bump, onward)]
+    assert spent[0] < first.spent < spent[1]
 
 
 def test_tied_actions_are_told_apart_by_outcomes_that_can_happen() -> None:
@@ -174,8 +178,8 @@ def test_tied_actions_are_told_apart_by_outcomes_that_can_happen() -> None:
     alpha = np.array([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     kinds = np.array([[1, 1], [0, 0], [2, 2], [0, 0], [0, 0]])
     belief = DirichletBelief(outcomes, alpha, kinds)
-    ledger = Ledger("home", np.zeros(1, np.int64), 0.5)
-    charge = returns_of(belief, belief.mean(), ledger, None, 1, None).charge[1]
+    corrected = CorrectedReturning(HOME)
+    charge = corrected.options(belief, corrected.open(belief, 1), 1, None).charge[1]
     assert charge[0] == pytest.approx(charge[1], abs=1e-12)
 
 
@@ -184,19 +188,19 @@ def test_a_row_that_is_nearly_singular_spoils_no_other() -> None:
     rows[0, 0, 0] = rows[1, 0, 0] = 1.0
     rows[2, 0, 1:] = 1e-17, 1.0
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    ledger = Ledger("home", np.zeros(1, np.int64), 0.5)
-    found = returns_of(belief, belief.mean().sparse(), ledger, None, 1, None)
-    assert found.value == pytest.approx([1.0, 1.0, 0.0])
+    worlds = WorldReturning(HOME)
+    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
+    assert found.value() == pytest.approx([1.0, 1.0, 0.0])
 
 
 def test_a_held_way_home_that_is_better_is_kept() -> None:
     rng = np.random.default_rng(1)
     belief = FiniteBelief([SparseMDP.from_dense(random_rows(rng)) for _ in range(3)])
-    model, ledger = belief.mean().sparse(), Ledger("home", np.zeros(1, np.int64), 0.5)
-    first = returns_of(belief, model, ledger, None, 2, None)
-    again = returns_of(belief, model, ledger, first.account, 2, None)
-    assert again.value[2] >= first.value[2]
-    assert again.account.spent == first.account.spent
+    worlds = WorldReturning(HOME)
+    first = worlds.open(belief, 2)
+    again = worlds.options(belief, first, 2, None)
+    assert again.works() >= 1.0 - first.spent - 1e-13
+    assert again.promise.spent == first.spent
 
 
 class SlipperyYard(gymnasium.Env[Any, Any]):
@@ -295,10 +299,10 @@ def test_an_action_that_takes_nearly_all_of_the_budget_is_taken(doubt: float) ->
 def test_a_way_home_that_takes_very_long_keeps_its_digits(leaving: float) -> None:
     stay = [[[1.0, 0.0, 0.0]], [[leaving / 2, 1.0 - leaving, leaving / 2]], [[0.0, 0.0, 1.0]]]
     belief = FiniteBelief([SparseMDP.from_dense(stay)])
-    ledger = Ledger("home", np.zeros(1, np.int64), 0.4)
-    found = returns_of(belief, belief.mean().sparse(), ledger, None, 1, None)
-    assert found.value[1] == pytest.approx(0.5, abs=2e-14)
-    assert found.value[1] <= 0.5
+    worlds = WorldReturning(HOME)
+    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
+    assert found.works() == pytest.approx(0.5, abs=2e-14)
+    assert found.works() <= 0.5
 
 
 def corridor(risks: tuple[float, ...], goals: dict[int, float]) -> Explorer:

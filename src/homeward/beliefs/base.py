@@ -14,6 +14,7 @@ subclass overrides what it knows better, and all bounds that use it become sharp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -79,6 +80,13 @@ class Belief(ABC):
     It is a value: `update` returns a new belief. An explorer that owns its belief uses `absorb`,
     which may be cheaper. A move *works* in a world if its success
     probability there is above 0.
+    """
+
+    learns_transitions: ClassVar[bool] = False
+    """Whether it learns from nothing but transitions and visits, so that each update is foreseen.
+
+    Then a run is charged by the expected bound after the update, and worlds must answer with
+    transitions.
     """
 
     evaluator: ClassVar[str] = "union"
@@ -223,6 +231,10 @@ class Belief(ABC):
     def teaches(self, state: int, action: int) -> bool:
         """Return whether the belief learns from transitions of a state-action."""
         return True
+
+    def lesson(self, state: int, action: int, next_state: int) -> Hashable:
+        """Return what is learned from a transition; equal lessons lead to equal mean models."""
+        return state, action, next_state
 
     def possible_walls(self) -> BoolArray:
         """Return the mask [S] of states that are walls in some worlds and not in others.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +51,8 @@ class DirichletBelief(Belief):
     visited : [S] mask of the states that were entered
     tallies : [C] number of observations of each kind
     """
+
+    learns_transitions: ClassVar[bool] = True
 
     outcomes: IntArray
     alpha: FloatArray
@@ -173,6 +175,14 @@ class DirichletBelief(Belief):
         possible = self.alpha[self.kinds[state, action]] > 0.0
         targets = self.outcomes[state, action][possible]
         return len(np.unique(targets)) == len(targets)
+
+    def lesson(self, state: int, action: int, next_state: int) -> tuple[int, int]:
+        """Return the kind and the outcome that a transition counts for; −1 if it is not counted."""
+        if not self.teaches(state, action):
+            return -1, -1
+        kind = int(self.kinds[state, action])
+        leads = (self.outcomes[state, action] == next_state) & (self.alpha[kind] > 0.0)
+        return kind, int(np.argmax(leads))
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward."""

@@ -36,9 +36,9 @@ from homeward.kinds.tabular.world import (
     tile_map,
 )
 from homeward.models import Model, SparseMDP
-from homeward.planning.adaptive import set_of
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Loop
+from homeward.planning.returning.worlds import set_of
 from homeward.runs.config import checked
 from homeward.studies.work import play
 

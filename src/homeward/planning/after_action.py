@@ -1,15 +1,8 @@
 """Lower bounds on the probability of coming home after each action in the present state.
 
-After an action the explorer is in a state t with probability P_t, random like the world, and comes
-home from there with probability V_t. Let p = E[P], and v a lower bound on E[V] for one return
-policy from each state. The outcome tells something about the world, so E[Σ P_t V_t] may be less
-than Σ p_t v_t. With m = 1 − Σ p_t the probability that the process ends, these are lower bounds:
-
-- 1 − m − Σ p_t (1 − v_t) + σ, with the general correction σ, which is 0 in a known row;
-- 1 − m − Σ min(p_t, 1 − v_t), since E[P_t (1 − V_t)] is at most either of both.
-
 On a move-or-stay graph an action a in s leads to t or stays. Let W_s and W_t be the events that all
-moves of the ways home from s and t work. Further lower bounds are
+moves of the ways home from s and t work, and P the random success probability of a. Besides the two
+bounds of `returning.corrected` for any action, these are lower bounds:
 
 - Pr(a can work and W_t): a is repeated until it works;
 - Pr(W_s and W_t): either way works;
@@ -25,29 +18,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from homeward.arrays import FloatArray
 from homeward.beliefs import Belief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.models import Moves
 from homeward.planning.ledger import Edges, Ledger, Survey
-from homeward.solvers.folding import missing_mass
 
 ROUNDED = 1.0 + 2.0**-46  # more than a sum of a few products of probabilities is rounded
 NOTHING: Edges = np.empty(0, np.int64), np.empty(0, np.int64)
-
-
-def after_rows(rows: csr_array, sigma: FloatArray, value: FloatArray) -> FloatArray:
-    """Return the bounds [n] for mean rows [n, S] of a general model with corrections σ [n].
-
-    `value` [S] are lower bounds on coming home from each state.
-    """
-    lost, once = 1.0 - value, rows.copy()
-    once.data = np.minimum(rows.data, lost[rows.indices])
-    least = np.minimum(rows @ lost - sigma, once.sum(axis=1))
-    bounds: FloatArray = np.clip(1.0 - (missing_mass(rows) + least) * ROUNDED, 0.0, 1.0)
-    return bounds
 
 
 def after_moves(

@@ -46,7 +46,7 @@ from homeward.planning.plan import (
     Verdict,
 )
 from homeward.planning.proof import lower, proven
-from homeward.planning.sampled import Sampled
+from homeward.planning.returning.sampled import Sampled
 from homeward.planning.world_values import Followed
 from homeward.solvers import (
     ConstrainedProblem,

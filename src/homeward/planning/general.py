@@ -1,85 +1,38 @@
-"""Search for the policy with the most information per step on general models.
-
-A proposal is a policy that ends by collecting a bonus. On the mean model p, let r be the reward, ξ
-the bonus and k the cost of a step. With a price λ per unit of cost, the best proposal has the value
-
-    V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
-
-of a stochastic shortest path. Policy iteration starts from the policy that collects immediately.
-The best ratio is the λ with V = 0 in the current state. Dinkelbach's method sets λ to the ratio of
-the last policy and solves again, until λ no longer rises. If the model has rewards, the largest
-average reward that is possible without risk is subtracted from every reward, so no policy gains by
-only waiting.
-
-The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
-risk instead: the expected decrease of the bound on coming home (`general_returns`). An action with
-a risk has to go somewhere or to collect a bonus: it is left out if all tries that the budget allows
-probably stay (`LEAST_GOING`). To begin, they are counted in the remaining budget. An action that
-just stayed is tried again if they probably leave in the whole budget 1 − δ, so that bad luck is no
-reason to give up midway. Where charges do not change by what is learned, a bonus is left out if the
-budget is probably spent before it is collected (`budgets_needed`). If no proposal is left, the
-explorer follows the policy that earns most without additional risk.
-"""
+"""The search of a run on a general model, in the form that `guide` uses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array
-from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.linalg import splu, spsolve
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
-from homeward.beliefs import FiniteBelief
-from homeward.bonuses import checked_bonus
-from homeward.models import Model, SparseMDP
-from homeward.planning.plan import Plan
-from homeward.planning.promise import BUDGET_TOLERANCE, Held, Promise, Proposal
+from homeward.arrays import FloatArray, IntArray
+from homeward.beliefs import Belief, FiniteBelief
+from homeward.beliefs.corrections import Correction
+from homeward.models import Model
+from homeward.planning.plan import Evaluator, Plan
+from homeward.planning.promise import Held, Promise
 from homeward.planning.pursuit import Limit, plan_of
-from homeward.planning.rate import MIN_LEFT
-from homeward.planning.sampled import LOT_SHARE, MIN_LOT
-from homeward.solvers.policies import engine
-from homeward.threads import on_one_thread
+from homeward.planning.ratios import RatioSearch
+from homeward.planning.returning import Goal, Returning
+from homeward.planning.returning.corrected import CorrectedReturning
+from homeward.planning.returning.sampled import Sampled, SampledReturning
+from homeward.planning.returning.worlds import WorldReturning
 
 if TYPE_CHECKING:
     from homeward.planning.guide import Task
 
-STEP_RISK = 1e-6  # cost of a step without risk, as a fraction of the remaining budget
-LEAST_GOING = 0.4  # least probability that a charged action leaves before the budget is spent,
-# and, of what a proposal could collect with any budget, the least part that it collects before
-BUDGET_LEVELS = 100  # levels of the remaining budget in `budgets_needed`
-MAX_BUDGETS = 10  # most budgets that `budgets_needed` tries
-MIN_RATE_SHARE = 1e-6  # least rate that is reported, as a fraction of the floor
-MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
-MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
-EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
-STOP_PROBABILITY = 1e-10  # probability that a path ends at a step, so that all values are finite
 
-
-NO_POLICY: IntArray = frozen(np.empty(0, np.int32))
-NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
-
-
-class Ratio(NamedTuple):
-    """The best ratio of gain to cost from a state."""
-
-    action: int  # action in the current state; −1 if nothing can be gained
-    gain: float  # expected bonus and reward, less toll and the reward that waiting would earn
-    steps: float  # expected number of steps until the bonus is collected
-    cost: float  # expected cost of these steps
-    policy: IntArray = NO_POLICY  # [S] action in each state
-    collects: BoolArray = NOWHERE  # [S] mask of the states in which it collects a bonus
-    quits: BoolArray = NOWHERE  # [S] mask of the states in which it ends without one
-
-    @property
-    def rate(self) -> float:
-        """Gain per step; 0 if nothing can be gained."""
-        return 0.0 if self.action < 0 else self.gain / self.steps
-
-
-NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)  # the ratio if nothing can be gained
+def returning_of(
+    goal: Goal, belief: Belief, correction: Correction | None, sampled: Sampled | None, number: int
+) -> Returning:
+    """Return what keeps the promise of goal `number` on a general model."""
+    if isinstance(belief, FiniteBelief) and correction is not Correction.NAIVE:
+        return WorldReturning(goal)
+    if sampled is not None:
+        return SampledReturning(goal, sampled, number)
+    return CorrectedReturning(goal, correction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +41,19 @@ class GeneralSearch:
 
     task: Task
 
-    @on_one_thread
+    def returning(self, belief: Belief) -> list[Returning]:
+        """Return what keeps the promise of each goal."""
+        planner = self.task.planner
+        goals = [Goal(x.name, x.homes, x.delta) for x in self.task.ledgers]
+        sampled = planner.sampled if self.task.evaluator is Evaluator.SAMPLED else None
+        each = planner.correction, sampled
+        return [returning_of(goal, belief, *each, k) for k, goal in enumerate(goals)]
+
+    def options(self, belief: Belief, held: Held, state: int) -> list[Any]:
+        """Return what each promise allows."""
+        pairs = zip(self.returning(belief), held.promises, strict=True)
+        return [each.options(belief, promise, state, None) for each, promise in pairs]
+
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Promise, ...], Limit]:
@@ -96,313 +61,37 @@ class GeneralSearch:
 
         Without `learn`, the plan only earns rewards.
         """
-        planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
-        homes = [
-            self.task.returns(belief, model, k, account, state)
-            for k, account in enumerate(held.promises)
-        ]
-        share = np.zeros((model.states, model.actions))
-        whole = np.zeros_like(share)  # share of the budget before the first step
-        for ledger, returns in zip(ledgers, homes, strict=True):
-            if not returns.lost:
-                left = max(ledger.budget - returns.account.spent, MIN_LEFT)
-                np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
-                np.maximum(whole, returns.charge / ledger.budget, out=whole)
-        bonus = checked_bonus(planner.bonus, belief, model.reward)
-        inside = np.ones(share.shape, bool) if self.task.allowed is None else self.task.allowed
-        # In other states the charges are bounds, which learning on the way there may lower. On a
-        # `FiniteBelief` they hardly change, and without news for long they do not.
-        everywhere = isinstance(belief, FiniteBelief) or held.idle > model.states
-        goes = (bonus > 0.0) | _goes(model, share, slice(None) if everywhere else state)
-        begun = held.proposal
-        if begun is not None and begun.path == (state,) and begun.action >= 0:  # it stayed
-            goes[state, begun.action] |= _goes(model, whole, state)[state, begun.action]
-        is_known = isinstance(belief, FiniteBelief) and len(belief.worlds) == 1
-        fixed = is_known or held.idle > model.states  # else learning may lower later charges
-        ratio, limit = self._worth_learning(model, bonus, share, inside, goes, state, fixed)
-        if ratio.action >= 0 and learn:
-            action, earned, method = ratio.action, None, "rate"
-            risk = float(share[state, action])
-            proposal = Proposal((state,), ratio.gain, ratio.steps, risk, action=action)
-        else:
-            earning = best_earning(model, inside & (share <= 0.0), planner.discount, state)
-            if earning is None:
-                return None, held.promises, limit
-            (action, earned), method = earning, "earn"
-            proposal = Proposal((state,), float(earned[action]), 1.0)
+        task, options = self.task, self.options(belief, held, state)
+        planner = task.planner
+        search = RatioSearch(
+            planner.bonus, task.floor, planner.discount, task.allowed, planner.sampled
+        )
+        given, news = (belief, options, state), held.remaining - task.floor
+        found = search.find(*given, held.proposal, news=news, idle=held.idle, learn=learn)
+        if found.action is not None:
+            each = zip(self.returning(belief), options, strict=True)
+            paid = tuple(x.take(now, state, found.action, found.chance) for x, now in each)
+            pairs = zip(options, paid, strict=True)
+            if any(new.spent > each.goal.budget and not each.lost for each, new in pairs):
+                found = search.retreat(belief, options, state, found)
+        limit = Limit(found.left, found.gain, found.share, found.rate)
+        if found.action is None:
+            return None, held.promises, limit
+        action, proposal = found.action, found.proposal
+        assert proposal is not None
 
         def facts() -> tuple[Model, FloatArray, FloatArray, FloatArray]:
-            if earned is None:
-                rates, steps = np.zeros(model.actions), np.ones(share.shape)
-                for a in range(model.actions):
-                    only = inside.copy()
-                    only[state] = np.arange(model.actions) == a
-                    rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
-            else:
-                rates = np.where(np.isfinite(earned), earned, 0.0)
-            return mean, rates, np.array([returns.after for returns in homes]), share[state]
+            rates = search.rates(belief, options, state, found)
+            shares = [np.zeros(mean.actions), *(each.shares() for each in options)]
+            after = np.array([each.after() for each in options])
+            return mean, rates, after, np.max(shares, axis=0)
 
         def policy() -> IntArray:
-            chosen = np.zeros(model.states, np.int32)
+            chosen = np.zeros(mean.states, np.int32)
             chosen[state] = action
             return chosen
 
-        chance, sampled = 1.0, planner.sampled
-        tally = held.promises[0].tally if held.promises else None
-        if sampled is not None and sampled.lots and tally and share[state, action] > 1.0:
-            chance = float(LOT_SHARE / share[state, action])
-        paid = tuple(returns.pay(state, action, chance) for returns in homes)
-        if sampled is not None and tally and not sampled.wins(tally, chance):
-            return None, held.promises, limit
-        for ledger, returns, account in zip(ledgers, homes, paid, strict=True):
-            if account.spent > ledger.budget and not returns.lost:  # only with sampled certificates
-                left = max(ledger.budget - returns.account.spent, MIN_LEFT)
-                cost = account.spent - returns.account.spent
-                return None, held.promises, limit._replace(gain=proposal.gain, share=cost / left)
-        ways = [(returns.value, returns.account.way) for returns in homes]
-        plan = plan_of(self.task, mean, state, proposal, action, policy, paid, ways, facts, method)
+        ways = [(each.value(), each.policy()) for each in options]
+        method = "earn" if found.earns else "rate"
+        plan = plan_of(task, mean, state, proposal, action, policy, paid, ways, facts, method)
         return plan, paid, limit
-
-    def _worth_learning(
-        self,
-        model: SparseMDP,
-        bonus: FloatArray,
-        share: FloatArray,
-        inside: BoolArray,
-        goes: BoolArray,
-        state: int,
-        fixed: bool,
-    ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of gain to steps, else of gain to risk; and the `Limit`.
-
-        If the charges are `fixed`, a ratio of gain to risk is one that the budget probably allows.
-        """
-        floor, affordable = self.task.floor, inside & goes & (share <= 1.0)
-        remaining = float(bonus.max(axis=1).sum())
-        steps, limit = np.ones(share.shape), Limit(remaining)
-        free = inside & (share <= 0.0)
-        ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)
-        if ratio.action >= 0 and ratio.gain >= floor * ratio.steps:
-            return ratio, limit
-        if ratio.rate > MIN_RATE_SHARE * floor:
-            limit = limit._replace(rate=ratio.rate)
-        priced = np.maximum(share, 0.0) + STEP_RISK
-        # Only gain above the floor counts: the floor is subtracted first and added back later.
-        within = bonus
-        while True:
-            ratio = best_ratio(model, within, priced, affordable, state, floor, free)
-            if ratio.action < 0:  # no policy surely collects a bonus: accept one that may fail
-                ratio = best_ratio(
-                    model, within, priced, affordable, state, floor, free, may_fail=True
-                )
-            if ratio.action < 0:
-                break
-            if not fixed or budgets_needed(model, ratio, share, state) <= 1.0:
-                return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
-            within = np.where(_reached(model, ratio, state)[:, None], 0.0, within)
-        unpaid = replace(model, reward=np.where(np.isfinite(model.reward), 0.0, -np.inf))
-        beyond = best_ratio(unpaid, bonus, priced, inside, state, floor)
-        if fixed and beyond.action >= 0:
-            beyond = beyond._replace(cost=budgets_needed(model, beyond, share, state))
-        if beyond.action >= 0:
-            gain = beyond.gain + floor * beyond.steps
-            sampled = self.task.planner.sampled
-            if sampled is not None and sampled.lots and MIN_LOT * beyond.cost < 1.0:
-                ratio = beyond._replace(gain=gain)
-            limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + BUDGET_TOLERANCE))
-        return ratio, limit
-
-
-def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
-    """Return the mask [S, A] of the actions whose risk is for going somewhere.
-
-    Each try spends the `share` [S, A] of a budget. As many tries as this budget allows leave the
-    state with probability `LEAST_GOING` or more. Only the states `where` are checked.
-    """
-    here = np.repeat(np.arange(model.states), model.actions)
-    stays = np.asarray(model.transitions[np.arange(share.size), here]).reshape(share.shape)
-    tries = np.floor(1.0 / np.maximum(share, STEP_RISK))
-    goes: BoolArray = np.ones(share.shape, bool)
-    goes[where] = ((stays**tries <= 1.0 - LEAST_GOING) | (share <= 0.0))[where]
-    return goes
-
-
-def _reached(model: SparseMDP, ratio: Ratio, state: int) -> BoolArray:
-    """Return the mask [S] of the states in which a proposal may collect a bonus from `state`."""
-    on = ~(ratio.collects | ratio.quits)
-    rows = model.transitions[np.arange(model.states) * model.actions + ratio.policy]
-    links = (diags_array(on.astype(np.float64)) @ rows).tocsr()
-    reached = np.zeros(model.states, np.bool_)
-    reached[breadth_first_order(links, state, return_predecessors=False)] = True
-    return reached & ratio.collects
-
-
-def budgets_needed(model: SparseMDP, ratio: Ratio, share: FloatArray, state: int) -> float:
-    """Return how many times the remaining budget a proposal needs to probably collect its bonus.
-
-    It collects with `LEAST_GOING` of the probability with which it does with any budget. Each
-    action spends its `share` [S, A] of the budget, rounded down to one of `BUDGET_LEVELS` levels.
-    The result is at most `MAX_BUDGETS`.
-    """
-    states, collects = np.arange(model.states), ratio.collects
-    cost = np.floor(np.maximum(share[states, ratio.policy], 0.0) * BUDGET_LEVELS + 1e-3)
-    cost = np.minimum(cost, MAX_BUDGETS * BUDGET_LEVELS + 1.0).astype(np.int64)
-    moves = diags_array(np.where(collects | ratio.quits, 0.0, 1.0 - STOP_PROBABILITY))
-    rows = (moves @ model.transitions[states * model.actions + ratio.policy]).tocsr()
-    eye, free = eye_array(model.states), cost == 0
-    enough = LEAST_GOING * spsolve((eye - rows).tocsc(), collects.astype(np.float64))[state]
-    solver = splu((eye - diags_array(free.astype(np.float64)) @ rows).tocsc())
-    chance = np.zeros((MAX_BUDGETS * BUDGET_LEVELS + 1, model.states))
-    paid = np.flatnonzero(~free)
-    for level in range(len(chance)):
-        right = (collects & (cost <= level)).astype(np.float64)
-        ahead = paid[(cost[paid] <= level) & ~collects[paid]]
-        for spent in np.unique(cost[ahead]):
-            at = ahead[cost[ahead] == spent]
-            right[at] = rows[at] @ chance[level - spent]
-        chance[level] = solver.solve(right)
-        if chance[level, state] >= enough * (1.0 - 1e-9):
-            return level / BUDGET_LEVELS
-    return float(MAX_BUDGETS)
-
-
-def best_earning(
-    model: SparseMDP, allowed: BoolArray, discount: float, state: int
-) -> tuple[int, FloatArray] | None:
-    """Return the action in `state` that earns most, and the rate [A] of each action.
-
-    Only `allowed` [S, A] actions count, without those that may lead to a state without an allowed
-    action. The rate of an action is the discounted reward per step of taking it and following the
-    best policy afterwards; −inf if it is excluded. Returns None if no reward above 0 can be earned.
-    """
-    usable = allowed & np.isfinite(model.reward)
-    links = model.transitions > 0
-    while True:  # exclude actions that may lead to a state without an allowed action
-        stuck: BoolArray = ~np.any(usable, axis=1)
-        kept = usable & ~(links @ stuck).reshape(usable.shape)
-        if (kept == usable).all():
-            break
-        usable = kept
-    if stuck[state]:
-        return None
-    reward = np.where(usable, model.reward, -np.inf)
-    reward[stuck] = 0.0  # states without an allowed action are never entered
-    solved = engine(model, discount, reward[None]).optimise(np.ones(1))
-    value = solved.values[0]
-    if value[state] <= 0.0:
-        return None
-    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
-    rates = (1.0 - discount) * (reward[state] + discount * (rows @ value))
-    return int(solved.policy[state]), rates
-
-
-def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
-    """Return an upper bound on the average reward per step of policies of `usable` [S, A] actions.
-
-    Only states that can be reached from `state` count. Let V be the optimal value for a discount γ
-    near 1. The average reward of a policy is the mean of its own (1 − γ)·value under its stationary
-    distribution, so the largest (1 − γ)·V is an upper bound. The result is at least 0, since a run
-    may end.
-    """
-    if not (usable & (model.reward > 0.0)).any():
-        return 0.0
-    rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
-    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
-    links = csr_array(parts, (model.states, model.states))
-    met = breadth_first_order(links, state, return_predecessors=False)
-    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # other actions end the process
-    solved = engine(ending, 1.0 - EARNING_RECALL, ending.reward[None]).optimise(np.ones(1))
-    return max(0.0, EARNING_RECALL * float(solved.values[0, met].max())) * (1.0 + 1e-9)
-
-
-def best_ratio(
-    model: SparseMDP,
-    bonus: FloatArray,
-    cost: FloatArray,
-    allowed: BoolArray,
-    state: int,
-    toll: FloatArray | float = 0.0,
-    free: BoolArray | None = None,
-    *,
-    may_fail: bool = False,
-) -> Ratio:
-    """Return the best ratio of bonus plus reward to cost over all policies.
-
-    `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
-    [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
-    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1. If
-    it `may_fail`, it may also end without a bonus, in any state other than `state`.
-    """
-    usable = allowed & np.isfinite(model.reward)
-    forgone = most_earned(model, usable if free is None else usable & free, state)
-    reward = np.where(usable, model.reward - toll - forgone, 0.0)
-    ends = np.where(usable, bonus, 0.0)
-    if not usable[state].any() or not (ends > 0.0).any():
-        return NO_RATIO
-    price, best = 0.0, NO_RATIO
-    least = 1e-9 * float(ends.max()) / float(cost[usable].max())
-    quits: BoolArray = np.full(model.states, may_fail)
-    quits[state] = False
-    for _ in range(MAX_PRICE_ROUNDS):
-        priced = _priced(model, ends, reward, cost, usable, quits, max(price, least), state)
-        if not 0.0 < priced.gain < np.inf or not priced.cost > 0.0:
-            break
-        ratio = priced.gain / priced.cost
-        if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
-            break
-        price, best = ratio, priced
-    return best
-
-
-def _priced(
-    model: SparseMDP,
-    ends: FloatArray,
-    reward: FloatArray,
-    cost: FloatArray,
-    usable: BoolArray,
-    quits: BoolArray,
-    price: float,
-    state: int,
-) -> Ratio:
-    """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
-
-    In the states of the mask `quits` [S], a policy may end without a bonus. Policy iteration finds
-    the best policy. Each step ends the path with `STOP_PROBABILITY`, so that a policy that never
-    collects a bonus has a finite, very low value.
-    """
-    states, shape = np.arange(model.states), usable.shape
-    paid = np.where(usable, reward - price * cost, -np.inf)
-    ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
-    last, last_action = ending.max(axis=1), ending.argmax(axis=1)
-    nowhere = ~np.any(usable, axis=1)  # states without an action: their value is below any other
-    bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
-    quits = quits & ~(last > 0.0)
-    stops = np.isfinite(last) | nowhere | quits
-    last = np.where(quits, 0.0, np.where(nowhere, bottom, last))
-    policy = np.where(stops, last_action, usable.argmax(axis=1))
-    for _ in range(MAX_POLICY_ROUNDS):
-        rows = model.transitions[states * model.actions + policy]
-        onward = diags_array(np.where(stops, 0.0, 1.0 - STOP_PROBABILITY)) @ rows
-        right = np.where(stops, last, paid[states, policy])
-        value = spsolve((eye_array(model.states) - onward).tocsc(), right)
-        going = paid + (1.0 - STOP_PROBABILITY) * (model.transitions @ value).reshape(shape)
-        best, ahead = going.argmax(axis=1), going.max(axis=1)
-        better = np.maximum(ahead, last) > value + 1e-11 * (1.0 + np.abs(value))
-        better &= ~nowhere
-        if not better.any():
-            break
-        ends_now = last >= ahead
-        stops = np.where(better, ends_now, stops)
-        policy = np.where(better, np.where(ends_now, last_action, best), policy)
-    rows = model.transitions[states * model.actions + policy]
-    onward = diags_array((~stops).astype(np.float64)) @ rows
-    paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
-    right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
-    right[stops & quits] = 0.0
-    # A policy that never collects has no total: a small stop probability makes it large instead.
-    system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
-    totals = np.atleast_2d(spsolve(system, right))[state]
-    found = np.where(np.isfinite(totals), totals, np.inf).tolist()
-    ended = stops & (quits | nowhere)
-    ratio = Ratio(int(policy[state]), *found)
-    return ratio._replace(policy=policy, collects=stops & ~ended, quits=ended)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from homeward.arrays import BoolArray, IntArray, frozen, is_default_zero, number, numbers
-from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.arrays import BoolArray, frozen, is_default_zero, number, numbers
+from homeward.beliefs import Belief, FiniteBelief, Transition
 from homeward.beliefs.base import claimed
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.observations import Labels
 from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
 from homeward.bonuses import (
     InformationGain,
@@ -30,20 +29,17 @@ from homeward.bonuses import (
 )
 from homeward.criteria import ReturnHome, StayInside, home_states
 from homeward.errors import InvalidProblemError
-from homeward.models import Model, Moves, SparseMDP
-from homeward.planning.adaptive import set_of
+from homeward.models import Model, Moves
 from homeward.planning.algorithm1 import Planner, check_claims, check_rewards
 from homeward.planning.driven import Driven
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
-from homeward.planning.general_returns import Returns, returns_of, way_home_of
 from homeward.planning.graph import MIN_SUCCESS, graph_of, may_reach
 from homeward.planning.ledger import Ledger, Limits, Survey
 from homeward.planning.plan import Evaluator, Plan
-from homeward.planning.promise import Held, Promise
+from homeward.planning.promise import Held
 from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch
-from homeward.planning.sampled import SampledReturns, sampled_returns
 from homeward.threads import on_one_thread
 from homeward.words import Remainder
 
@@ -62,15 +58,6 @@ class Task:
     allowed: BoolArray | None  # mask [S, A] of the actions that may be taken; None allows all
     floor: float  # smallest gain per step that is worth pursuing, above 0
     evaluator: Evaluator = Evaluator.UNION  # how the held way home and its charges are evaluated
-
-    def returns(
-        self, belief: Belief, model: SparseMDP, home: int, account: Promise | None, state: int
-    ) -> Returns | SampledReturns:
-        """Return the ways home of ledger number `home`; `account` is None before a run."""
-        ledger, planner = self.ledgers[home], self.planner
-        if planner.sampled is not None and self.evaluator is Evaluator.SAMPLED:
-            return sampled_returns(planner.sampled, belief, model, ledger, home, account, state)
-        return returns_of(belief, model, ledger, account, state, planner.correction)
 
     @property
     def is_sharp(self) -> bool:
@@ -122,8 +109,8 @@ class Guide:
             graph = graph_of(belief, model, self.planner.correction)
             sharp = belief if task.is_sharp else None
             return Held(tuple(ledger.open(graph, start, sharp) for ledger in task.ledgers))
-        sparse, homes = model.sparse(), range(len(task.ledgers))
-        return Held(tuple(task.returns(belief, sparse, k, None, start).account for k in homes))
+        general = GeneralSearch(task).returning(belief)
+        return Held(tuple(each.open(belief, start) for each in general))
 
     def decide(self, belief: Belief, state: int, held: Held) -> Decision:
         """Return the decision in `state`: a plan, or the reason to end the run."""
@@ -280,11 +267,10 @@ class Guide:
             if not all(x.keeps(survey, new, state, action) for (x, _), survey, new in cases):
                 return None
         else:
-            sparse = model.sparse()
-            paid = [
-                task.returns(belief, sparse, k, account, state).pay(state, action)
-                for k, (_, account) in enumerate(kept)
-            ]
+            general = GeneralSearch(task)
+            options = general.options(belief, held, state)
+            each = zip(general.returning(belief), options, strict=True)
+            paid = [x.take(now, state, action) for x, now in each]
         if any(new.spent > max(x.budget, a.spent) for (x, a), new in zip(kept, paid, strict=True)):
             return None
         return replace(held, promises=tuple(paid), proposal=None)
@@ -307,20 +293,11 @@ class Guide:
             kept = zip(search.task.ledgers, surveys, strict=True)
             accounts = [x.moved(survey, state, there, used, sharp) for x, survey in kept]
             return replace(held, promises=tuple(accounts), proposal=None)
-        if self.planner.sampled is not None:
-            raise InvalidProblemError(
-                "sampled certificates can't tell what is left of the budget after the explorer was "
-                "moved: start a new run from there"
-            )
-        sparse, accounts = model.sparse(), []
-        for k, account in enumerate(held.promises):
-            before = search.task.returns(belief, sparse, k, account, state)
-            now = search.task.returns(belief, sparse, k, account, there)
-            known = isinstance(belief, FiniteBelief | DirichletBelief)
-            most = float(before.value[state]) if known else 1.0
-            cost = 0.0 if before.lost else max(0.0, most - float(now.value[there]))
-            accounts.append(replace(now.account, spent=min(1.0, account.spent + cost)))
-        return replace(held, promises=tuple(accounts), proposal=None)
+        general = GeneralSearch(search.task)
+        options = general.options(belief, held, state)
+        each = zip(general.returning(belief), options, strict=True)
+        promises = tuple(x.moved(belief, now, there, tuple(used)) for x, now in each)
+        return replace(held, promises=promises, proposal=None)
 
     def surveys(
         self, belief: Belief, state: int, held: Held, which: Sequence[int] | None = None
@@ -353,23 +330,14 @@ class Guide:
     ) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
-        On a `DirichletBelief`, return policies are planned again for the updated belief, as the
-        charges assume. On a `FiniteBelief`, they change with the set of possible worlds. Both raise
-        unless the observation holds the transition of the `move` (state, action and next state;
-        None without one) and nothing else but visits: what else it tells was not charged.
+        `move` has the state, the action and the next state; it is None without one. Some return
+        policies raise unless the observation holds this transition and nothing else but visits.
         """
-        accounts, correction = held.promises, self.planner.correction
-        if isinstance(belief, FiniteBelief) and any(account.policies for account in accounts):
-            _check_answer(belief, observation, move, "a way home that adapts to what is observed")
-            present = set_of(belief)
-            accounts = tuple(_following(a, a.policies.get(present, a.way)) for a in accounts)
-        elif isinstance(belief, DirichletBelief) and self.planner.sampled is None:
-            if accounts and correction is not Correction.NAIVE:
-                budget = "the budget of a DirichletBelief without sampled certificates"
-                _check_answer(belief, observation, move, budget)
-            kept = zip(accounts, self.ledgers(belief), strict=True)
-            accounts = tuple(_following(a, way_home_of(belief, x, correction)) for a, x in kept)
-        return replace(held, promises=accounts)
+        general = GeneralSearch(self._started(belief).task).returning(belief)
+        moved = None if move is None else Transition(*move)
+        pairs = zip(general, held.promises, strict=True)
+        after = (each.observed(belief, promise, observation, moved) for each, promise in pairs)
+        return replace(held, promises=tuple(after))
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
         """Return the ledgers of the task: one budget for each return criterion."""
@@ -456,34 +424,6 @@ class Guide:
         name = criterion.name(model, self.start)
         limits = _limits(criterion, (model.states, model.actions)) if criterion.limits else None
         return Ledger(name, states, criterion.delta, criterion.within, limits)
-
-
-def _following(promise: Promise, way: IntArray) -> Promise:
-    """Return a promise that relies on the actions `way` [S] instead."""
-    at = np.flatnonzero(way >= 0)
-    return replace(promise, at=at, actions=way[at])
-
-
-def _check_answer(
-    belief: Belief, observation: object, move: tuple[int, int, int] | None, what: str
-) -> None:
-    """Raise unless an observation holds the transition of a move, and nothing else but visits.
-
-    If `move` is None, it may hold visits only. The message says `what` needs this.
-    """
-    parts = observation if isinstance(observation, tuple | list) else (observation,)
-    told = [part for part in parts if not isinstance(part, Visit)]
-    labels = Labels.of(belief.mean())
-    moves = [part.numbers(labels) for part in told if isinstance(part, Transition)]
-    expected = [[]] if move is None else [[move], [(*move[:2], None)]]
-    if len(moves) != len(told) or moves not in expected:
-        answer = " and ".join(type(part).__name__ for part in parts) or "nothing"
-        if move is None:
-            raise InvalidProblemError(f"{what} allows only visits without an action, not {answer}")
-        raise InvalidProblemError(
-            f"the world answered with {answer}; {what} needs the action's own Transition, alone or "
-            "with visits"
-        )
 
 
 def _limits(criterion: ReturnHome, shape: tuple[int, int]) -> Limits:

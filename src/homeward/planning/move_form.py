@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.criteria import Criterion, ReturnHome
-from homeward.planning.adaptive import MAX_WORLDS
+from homeward.planning.returning.worlds import MAX_WORLDS
 
 
 def belief_of_plan(belief: Belief) -> Belief:

@@ -20,7 +20,7 @@ MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may 
 
 
 class Tally(NamedTuple):
-    """Sums of a run's estimates in worlds drawn from its beliefs; see `planning.sampled`."""
+    """Sums of a run's estimates in worlds drawn from its beliefs; see `returning.sampled`."""
 
     total: float = 0.0  # sum of the estimated charges
     spread: float = 0.0  # sum of squared errors of guesses, over all worlds
@@ -36,7 +36,7 @@ class Promise:
     at: IntArray  # [n] states in which the run relies on an action, ascending
     actions: IntArray  # [n] these actions
     spent: float = 0.0  # upper bound on the risk of losing the way home
-    policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set; see `adaptive`
+    policies: Mapping[int, IntArray] = field(default_factory=dict)  # [S] by set of worlds
     used: tuple[float, ...] = ()  # how much of each limited amount the run has used
     tally: Tally | None = None  # the estimates behind `spent`; None if `spent` is proven
 

@@ -21,6 +21,7 @@ from homeward.beliefs.refutation import is_ruled_out
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
 from homeward.planning.explorer import Explorer
+from homeward.planning.general import GeneralSearch
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
@@ -92,9 +93,9 @@ def held_ways(guide: Guide, belief: Belief, state: int, held: Held) -> list[Held
             continue
         if not isinstance(model, Moves) or guide.relearns:
             assert guide.search is not None
-            returns = guide.search.task.returns(belief, model.sparse(), k, account, state)
-            value = 0.0 if returns.lost else float(returns.value[state])
-            ways.append(HeldWay(ledger.name, homes, (state,), (), value, returns.account.way))
+            now = GeneralSearch(guide.search.task).options(belief, held, state)[k]
+            policy = now.promise.way
+            ways.append(HeldWay(ledger.name, homes, (state,), (), now.works(), policy))
             continue
         (survey,), sharp = guide.surveys(belief, state, held, (k,))
         way, states, actions = survey.account.way, [state], list[int]()

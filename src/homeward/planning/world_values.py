@@ -18,7 +18,7 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.criteria import Criterion, EarnAtLeast, Requirement
 from homeward.models import Model, Moves
-from homeward.planning.adaptive import can_reach
+from homeward.planning.returning.policies import can_reach
 from homeward.solvers import GIVE_UP
 from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.policies import engine

@@ -18,10 +18,11 @@ from homeward.arrays import IntArray
 from homeward.beliefs.refutation import learned
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
-from homeward.planning.general_returns import returns_of
+from homeward.planning.general import returning_of
 from homeward.planning.graph import graph_of
 from homeward.planning.guide import Guide
 from homeward.planning.promise import Held
+from homeward.planning.returning import Goal
 from homeward.replay.moment import proving
 from homeward.solvers import ReturnSolution, Status
 
@@ -196,9 +197,10 @@ class Decisions:
             ways = survey.ways_from(moment.state)
             value, policy = ways.value, ways.choice
         else:
-            sparse = model.sparse()
-            returns = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
-            value, policy = returns.value, returns.account.way
+            goal = Goal(ledger.name, ledger.homes, ledger.delta)
+            returning = returning_of(goal, moment.belief, correction, None, 0)
+            options = returning.options(moment.belief, account, moment.state, None)
+            value, policy = options.value(), options.policy()
         solution = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
         return ledger.homes.astype(np.int32), solution
 

@@ -13,9 +13,10 @@ from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.models import Model, Moves
 from homeward.planning.after_action import after_moves
-from homeward.planning.general_returns import returns_of
+from homeward.planning.general import returning_of
 from homeward.planning.graph import graph_of
 from homeward.planning.ledger import Ledger
+from homeward.planning.returning import Goal
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ class Moment:
         """Lower bound [A] on coming home after each action, for the homes of `returns`."""
         ledger = Ledger("", self.returns[0].astype(np.int64), 0.0)
         if not isinstance(self.model, Moves):
-            sparse = self.model.sparse()
-            return returns_of(self.belief, sparse, ledger, None, self.state, None).after
+            goal = Goal(ledger.name, ledger.homes, ledger.delta)
+            returning = returning_of(goal, self.belief, None, None, 0)
+            promise = returning.open(self.belief, self.state)
+            return returning.options(self.belief, promise, self.state, None).after()
         graph = graph_of(self.belief, self.model, None)
         sharp = None if self.belief.evaluator == "union" else self.belief
         account = ledger.open(graph, self.state, sharp)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,17 +10,17 @@ from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
-from homeward.planning import guide, ledger
+from homeward.planning import ledger
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.general_returns import returns_of
 from homeward.planning.graph import with_way
 from homeward.planning.promise import BUDGET_TOLERANCE
+from homeward.planning.returning.worlds import WorldReturning
 from lab.check.run_promise import Kind, RunCase, examine, random_case
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from homeward.planning.general_returns import Returns
+    from homeward.planning.returning.policies import PolicyOptions
 
 ROUNDING = BUDGET_TOLERANCE + 1e-12
 
@@ -60,11 +61,13 @@ def test_half_the_charge_of_a_move_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def half(*given: Any) -> Returns:
-        found = returns_of(*given)
-        return found._replace(charge=0.5 * found.charge)
+    options = WorldReturning.options
 
-    monkeypatch.setattr(guide, "returns_of", half)
+    def half(*given: Any) -> PolicyOptions:
+        found = options(*given)
+        return replace(found, charge=0.5 * found.charge)
+
+    monkeypatch.setattr(WorldReturning, "options", half)
     rows = [[[1.0, 0.0, 0.0], [0.0, 0.8, 0.2]], [[1.0, 0.0, 0.0]] * 2, [[0.0, 0.0, 1.0]] * 2]
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
     found = examine(RunCase("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))

@@ -27,7 +27,7 @@ def test_no_run_spends_its_budget_where_it_stands(ground: Ground) -> None:
 def test_a_run_that_waits_for_a_slip_breaks_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     ground = next(grounds())
     everything = lambda model, share, where: np.ones(share.shape, bool)  # noqa: E731
-    monkeypatch.setattr("homeward.planning.general._goes", everything)
+    monkeypatch.setattr("homeward.planning.ratios._goes", everything)
     (run,) = strolls(ground, 1, 60)
     assert run.visited == 1
     assert run.faults[0].startswith("step 1: ")

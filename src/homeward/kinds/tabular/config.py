@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from homeward.errors import InvalidInputError
 from homeward.kinds.promises import CAN_COME_HOME, AgentConfig, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
-from homeward.planning.sampled import Sampled
+from homeward.planning.returning.sampled import Sampled
 from homeward.runs.config import Named, Option
 
 Concentration = Annotated[float, Field(gt=0.0, le=1e150)]

@@ -19,12 +19,12 @@ from homeward.models import Moves, SparseMDP
 from homeward.paper.toytext import KNOWN_TO_SLIP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.general_returns import returns_of
 from homeward.planning.guide import Guide
-from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Evaluator
 from homeward.planning.promise import Held, Tally
-from homeward.planning.sampled import Sampled, come_home, draw, sampled_returns
+from homeward.planning.returning import Goal
+from homeward.planning.returning.sampled import Sampled, SampledReturning, come_home, draw
+from homeward.planning.returning.worlds import WorldReturning
 
 if TYPE_CHECKING:
     from homeward.models import Model
@@ -132,18 +132,19 @@ def test_a_sampled_charge_is_near_the_exact_one_and_within_its_margin(seed: int)
     rows = rng.dirichlet(np.full(3, 0.5), (4, 3, 2))
     rows[:, :, 1] *= 0.9  # the process may end
     belief = FiniteBelief([SparseMDP.from_dense(world) for world in rows]).update(Visit(2))
-    asked, ledger = Sampled(0.999, 1500, seed), Ledger("home", HOME, 0.5)
-    model = belief.mean().sparse()
-    found = sampled_returns(asked, Opaque(belief), model, ledger, 0, None, 2)
+    goal = Goal("home", HOME, 0.5)
+    asked = SampledReturning(goal, Sampled(0.999, 1500, seed))
+    first = asked.open(Opaque(belief), 2)
+    found = asked.options(Opaque(belief), first, 2, None)
     dense = [dense_transitions(world) for world in belief.worlds]
-    held = [exact_return(world, found.account.way, HOME)[2] for world in dense]
-    exact = returns_of(belief, model, ledger, None, 2, None)
-    assert found.account.tally is not None
-    assert found.account.tally.total == pytest.approx(1.0 - np.mean(held), abs=0.05)
-    assert found.account.spent >= 1.0 - np.mean(held)
-    assert found.account.spent >= exact.account.spent - 1e-9
+    held = [exact_return(world, first.way, HOME)[2] for world in dense]
+    exact = WorldReturning(goal).open(belief, 2)
+    assert first.tally is not None
+    assert first.tally.total == pytest.approx(1.0 - np.mean(held), abs=0.05)
+    assert first.spent >= 1.0 - np.mean(held)
+    assert first.spent >= exact.spent - 1e-9
     for action in range(2):
-        paid = found.pay(2, action)
+        paid = asked.take(found, 2, action)
         ways = [exact_return(world, paid.way, HOME) for world in dense]
         after = [world[2, action] @ way for world, way in zip(dense, ways, strict=True)]
         assert paid.spent >= 1.0 - np.mean(after)
@@ -267,6 +268,6 @@ def test_a_way_home_in_one_world_of_many_is_not_lost() -> None:
     worlds = [SparseMDP.from_dense(rows) for rows in (shut, ajar)]
     for weight, lost in ((1e-5, False), (0.0, True)):
         belief = Opaque(FiniteBelief(worlds, np.array([1.0 - weight, weight])))
-        ledger, model = Ledger("home", HOME, 0.0), belief.mean().sparse()
-        found = sampled_returns(Sampled(worlds=50), belief, model, ledger, 0, None, 1)
+        asked = SampledReturning(Goal("home", HOME, 0.0), Sampled(worlds=50))
+        found = asked.options(belief, asked.open(belief, 1), 1, None)
         assert found.lost is lost  # none of the drawn worlds has a way home

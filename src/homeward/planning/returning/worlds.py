@@ -1,34 +1,40 @@
-"""Ways home that adapt: return policies on a `FiniteBelief` that change when worlds are ruled out.
+"""Ways home on a `FiniteBelief` of general models: exact, with policies that adapt.
 
 A *way* has one policy for each set B of worlds that are still possible. If only some worlds of B
 allow a transition that is observed, the possible worlds shrink to this smaller set B', and the
 policy of B' is followed from then on. So a way tries one path first, and another one after the
-first has turned out to be closed.
-
-Evaluation is exact. In world m of B, with π the policy of B,
+first has turned out to be closed. In world m of B, with π the policy of B,
 
     W_m,B(s) = Σ_t P_m[s, π(s), t] W_m,B'(t),      B' = {k ∈ B : P_k[s, π(s), t] > 0}.
 
-Sets only shrink. So the values of smaller sets are computed first, and those of B are one linear
-system for each world. The policy of B is chosen on the mean model of B, in which a transition to a
-smaller set counts as coming home with the mean value of that set. If every transition is sure in
-every world, this gives the best of all ways. Otherwise the way may not be the best, but its value
-is exact.
-
-With more than `MAX_WORLDS` worlds there could be too many sets: then one policy serves all of them.
+Sets only shrink, so the values of smaller sets come first, and those of B are one linear system for
+each world. The policy of B is chosen on the mean model of B, in which a transition to a smaller set
+counts as coming home with the mean value of that set. Its value is exact, however it was chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import spsolve
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.beliefs.observations import Transition
+from homeward.planning.promise import Promise
+from homeward.planning.returning.policies import (
+    LEAST_LINK,
+    PolicyOptions,
+    PolicyReturning,
+    can_reach,
+    check_answer,
+    common_transitions,
+    mask_of,
+    quick_way,
+)
 from homeward.solvers import GIVE_UP
 from homeward.solvers.folding import missing_mass
 
@@ -36,69 +42,11 @@ if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
 
 MAX_WORLDS = 6  # most worlds for which a way home adapts: it may have 2**n − 1 policies
-HASTE = 1e-4  # loss of value per step when a way home is chosen, not when it is evaluated
-MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10  # limits of value iteration when a way home is chosen
-MAX_DENSE = 10_000  # most entries of a full matrix whose sweeps are faster than sparse ones
-LEAST_LINK = 2.0**-53  # largest probability of a transition that a linear solve can't tell from 0
-
-
-def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> IntArray:
-    """Return the policy [S] that maximises E[(1 − `HASTE`)^steps; home] on a model.
-
-    `transitions` is [S·A, S]; actions `closed` [S, A] can't be chosen. Without the loss per step, a
-    policy could repeat a move that works in one world of two: on the mean model the move works in
-    the end, but in the other world it never does.
-    """
-    value = at_home.astype(np.float64)
-    rows = transitions.toarray() if closed.size * len(at_home) <= MAX_DENSE else transitions
-    for _ in range(MAX_SWEEPS):
-        ahead = (1.0 - HASTE) * (rows @ value).reshape(closed.shape)
-        ahead[closed] = 0.0
-        better = np.where(at_home, 1.0, ahead.max(axis=1))
-        settled = float((better - value).max()) <= SWEEP_TOLERANCE
-        value = better
-        if settled:
-            break
-    policy = np.where(at_home | (value <= 0.0), GIVE_UP, ahead.argmax(axis=1))
-    return frozen(policy.astype(np.int32))
-
-
-def set_of(belief: FiniteBelief) -> int:
-    """Return the set of possible worlds of a belief: bit k is set if world k is possible."""
-    return sum(1 << int(label) for label in belief.labels[belief.weights > 0.0])
-
-
-def can_reach(links: csr_array, targets: BoolArray, moving: BoolArray | None = None) -> BoolArray:
-    """Return the mask [S] of states from which boolean `links` [S, S] lead to `targets` [S].
-
-    Only states in the mask `moving` [S] are left again; None allows all states.
-    """
-    reached = targets
-    while True:
-        more = links @ reached
-        more = reached | (more if moving is None else more & moving)
-        if (more == reached).all():
-            return reached
-        reached = more
-
-
-def common_transitions(worlds: Sequence[coo_array]) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the N transitions that are possible in any of M worlds.
-
-    The result is the row s·A + a [N] and the next state [N] of each transition, in ascending order,
-    and its probability in each world [M, N].
-    """
-    states = worlds[0].shape[1]
-    keys = [world.row.astype(np.int64) * states + world.col for world in worlds]
-    every = np.unique(np.concatenate(keys))
-    chances = np.zeros((len(worlds), len(every)))
-    for chance, key, world in zip(chances, keys, worlds, strict=True):
-        np.add.at(chance, np.searchsorted(every, key), world.data)
-    return *np.divmod(every, states), chances
+SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AdaptiveWay:
+class Way:
     """A way home with its value."""
 
     policies: Mapping[int, IntArray]  # policy [S] by set of worlds; empty if `policy` serves all
@@ -106,13 +54,77 @@ class AdaptiveWay:
     value: FloatArray  # [S] probability of reaching home, averaged over the worlds of the belief
     after: FloatArray  # [S, A] this probability after one action, if the way is followed then
 
-    def same_as(self, other: AdaptiveWay) -> bool:
-        """Return whether both ways have the same policies."""
-        if self.policies.keys() != other.policies.keys():
-            return False
-        pairs = [(self.policy, other.policy)]
-        pairs += [(self.policies[subset], other.policies[subset]) for subset in self.policies]
-        return all(np.array_equal(*pair) for pair in pairs)
+    def promise(self, spent: float) -> Promise:
+        """Return the promise that relies on this way."""
+        return Promise.of(self.policy, spent, policies=self.policies)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorldReturning(PolicyReturning):
+    """Keeps a promise on a `FiniteBelief`; see `returning.Returning`.
+
+    After an action the run holds the way for which the action costs least: the way held before, the
+    best adaptive way, or the best way that does not adapt. With Y the probability that the held way
+    works, an action after which way k is held costs Y − min(Y_k now, Y_k after the action).
+    """
+
+    evaluator: ClassVar[str] = "exact"
+
+    def open(self, belief: Any, start: int) -> Promise:
+        """Return the promise of a run before its first step; it pays for the way home."""
+        way = max(Worlds(belief, self.goal.homes).ways(), key=lambda way: float(way.value[start]))
+        return way.promise(max(0.0, 1.0 - float(way.value[start]) + SOLVE_TOLERANCE))
+
+    def options(
+        self, belief: Any, promise: Promise, state: int, changed: IntArray | None
+    ) -> PolicyOptions:
+        """Return what the promise allows in a state."""
+        worlds = Worlds(belief, self.goal.homes)
+        held = worlds.held(promise.policies, promise.way)
+        ways = [held, *worlds.ways()]
+        best = max(ways, key=lambda way: float(way.value[state]))
+        charge = np.maximum(0.0, best.value[:, None] - best.after + SOLVE_TOLERANCE)
+        kept = np.array([np.minimum(way.value[state], way.after[state]) for way in ways])  # [K, A]
+        charge[state] = held.value[state] - kept.max(axis=0) + SOLVE_TOLERANCE
+        charge[np.abs(charge) <= 2.0 * SOLVE_TOLERANCE] = 0.0
+        value = np.maximum(0.0, best.value - SOLVE_TOLERANCE)
+        ahead = np.max([way.after[state] for way in ways], axis=0)
+        promises = [way.promise(promise.spent) for way in ways]
+        now = promises[ways.index(best)]  # at least as good as the held way: it costs nothing
+        return PolicyOptions(
+            goal=self.goal,
+            state=state,
+            promise=now,
+            best=now,
+            bounds=value,
+            charge=charge,
+            ahead=np.maximum(0.0, ahead - SOLVE_TOLERANCE),
+            least=float(value[state]),
+            most=float(value[state]),
+            lost=not best.value[state] > 0.0,
+            exact=True,
+            choices=tuple(promises[k] for k in kept.argmax(axis=0)),
+        )
+
+    def observed(
+        self, belief: Any, promise: Promise, observation: Any, moved: Transition | None
+    ) -> Promise:
+        """Return the promise after the belief was updated by an observation.
+
+        A way home that adapts raises unless the observation holds the transition of the move and
+        nothing else but visits: the set of worlds would shrink by what the way does not expect.
+        """
+        if not promise.policies:
+            return promise
+        what = "a way home that adapts to what is observed"
+        check_answer(observation, moved, belief.mean(), what)
+        policy = promise.policies.get(set_of(belief), promise.way)
+        return Promise.of(policy, promise.spent, policies=promise.policies)
+
+
+def set_of(belief: FiniteBelief) -> int:
+    """Return the set of possible worlds of a belief: bit k is set if world k is possible."""
+    return sum(1 << int(label) for label in belief.labels[belief.weights > 0.0])
 
 
 class Worlds:
@@ -125,8 +137,7 @@ class Worlds:
         self.closed = ~np.isfinite(model.reward)  # [S, A]
         self.weights = belief.weights[possible]  # [M]
         self.whole = set_of(belief)
-        self.at_home = np.zeros(model.states, dtype=bool)
-        self.at_home[homes] = True
+        self.at_home = mask_of(model.states, homes)
         worlds = [belief.worlds[int(m)].sparse().transitions.tocoo() for m in possible]
         self.row, self.there, self.chance = common_transitions(worlds)  # [N], [N], [M, N]
         self.ends = np.array([missing_mass(world.tocsr()) for world in worlds])  # [M, S·A]
@@ -135,7 +146,14 @@ class Worlds:
         bits = np.array(self.bits if self.adapts else [0] * len(worlds), np.int64)
         self.allowed = np.where(self.chance > 0.0, bits[:, None], 0).sum(axis=0)  # [N] sets
 
-    def best(self, *, adapts: bool) -> AdaptiveWay:
+    def ways(self) -> list[Way]:
+        """Return the best way that adapts, if few worlds are left, and the best that does not."""
+        adaptive = [self.best(adapts=True)] if self.adapts else []
+        if adaptive and not adaptive[0].policies:  # nothing that is observed rules out a world
+            return adaptive
+        return [*adaptive, self.best(adapts=False)]
+
+    def best(self, *, adapts: bool) -> Way:
         """Return the way home that is chosen on mean models; see the module docstring."""
 
         def choose(worlds: BoolArray, stays: BoolArray, done: FloatArray) -> IntArray:
@@ -152,7 +170,7 @@ class Worlds:
 
         return self._evaluated(choose, adapts=adapts)
 
-    def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> AdaptiveWay:
+    def held(self, policies: Mapping[int, IntArray], policy: IntArray) -> Way:
         """Return a way home with its value; `policy` [S] serves sets that `policies` lacks."""
         if not policies:
             return self._evaluated(lambda *_: policy, adapts=False)
@@ -172,7 +190,7 @@ class Worlds:
         visit(subset)
         return list(visited)
 
-    def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> AdaptiveWay:
+    def _evaluated(self, choose: Callable[..., IntArray], *, adapts: bool) -> Way:
         """Return the way whose policies are chosen by `choose`, smaller sets first.
 
         `choose` is called with the mask [M] of the worlds of a set, the mask [N] of the transitions
@@ -196,9 +214,7 @@ class Worlds:
         after: FloatArray = np.zeros(self.states * self.actions)
         np.add.at(after, self.row, self.weights @ ahead)
         after = after.reshape(self.states, self.actions)
-        return AdaptiveWay(
-            policies if len(policies) > 1 else {}, policy, self.weights @ value, after
-        )
+        return Way(policies if len(policies) > 1 else {}, policy, self.weights @ value, after)
 
     def _reaching(
         self, policy: IntArray, world: int, stays: BoolArray, done: FloatArray

@@ -1,4 +1,4 @@
-"""Sampled certificates: the risk of a run, estimated in new worlds drawn after each choice.
+"""Ways home whose risk is estimated in new worlds, drawn after each choice: sampled certificates.
 
 If a correction proves nothing, the ways home can still be evaluated in worlds drawn from the
 belief. A run holds a return policy; let W(s) be the probability that it leads home from state s in
@@ -23,8 +23,8 @@ estimates and the margin. Its level holds over both random worlds and random dra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,15 +33,16 @@ from homeward.beliefs import DirichletBelief
 from homeward.beliefs.dirichlet import END
 from homeward.compiling import njit
 from homeward.errors import InvalidProblemError
-from homeward.models import SparseMDP
-from homeward.planning.adaptive import common_transitions, quick_way
-from homeward.planning.general_returns import reaches
-from homeward.planning.graph import mask_of
 from homeward.planning.promise import Promise, Tally
+from homeward.planning.returning.policies import (
+    PolicyOptions,
+    PolicyReturning,
+    common_transitions,
+    leads_home,
+    mask_of,
+    quick_way,
+)
 from homeward.solvers import GIVE_UP
-
-if TYPE_CHECKING:
-    from homeward.planning.ledger import Ledger
 
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 """λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
@@ -242,104 +243,121 @@ def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
     return Draws(actions, row, there, np.arange(len(row)), shares)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledReturns:
-    """Estimated ways home from `state`; `account` to `after` are as in `Returns`."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SampledOptions(PolicyOptions):
+    """What an estimated promise allows in one state."""
 
-    sampled: Sampled
     belief: Any
-    at_home: BoolArray  # [S]
-    home: int  # number of the ledger, which selects its random stream
-    state: int
-    account: Promise
-    value: FloatArray
-    charge: FloatArray
-    lost: bool
-    after: FloatArray
     guesses: FloatArray  # [A] estimated drop of each action
-    ways: tuple[IntArray, ...]  # [A] policies [S] to hold after each action
-
-    def pay(self, state: int, action: int, chance: float = 1.0) -> Promise:
-        """Return the account after an action that is taken with probability `chance`.
-
-        Its cost is estimated in new worlds.
-        """
-        held, onward = self.account, self.ways[action]
-        tally = held.tally
-        if self.lost or tally is None:
-            return held
-        rng = self.sampled.stream(tally, self.home, FRESH)
-        drops = []
-        for count in chunks(self.sampled.worlds):
-            draws = draw(self.belief, rng, count)
-            which = draws.transitions(state, action)
-            to = draws.there[which]
-            now = draws.returning(held.way, self.at_home, np.array([state]))
-            then = draws.returning(onward, self.at_home, to[to != END])
-            drops.append(draws.drops(now, then, state, which))
-        tally = self.sampled.after(tally, np.concatenate(drops), self.guesses[action], chance)
-        return Promise.of(onward, self.sampled.spent(tally), tally=tally)
 
 
-def sampled_returns(
-    sampled: Sampled,
-    belief: Any,
-    model: SparseMDP,
-    ledger: Ledger,
-    home: int,
-    account: Promise | None,
-    state: int,
-) -> SampledReturns:
-    """Return the ways home of ledger number `home`; `account` is None before a run.
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledReturning(PolicyReturning):
+    """Keeps a promise by estimates in worlds drawn from the belief; see `returning.Returning`.
 
     After an action, the run holds the best policy on the mean model, or the policy held before if
     that is better in `PLAN_WORLDS` worlds. The charge is estimated in other worlds.
     """
-    at_home = mask_of(model.states, ledger.homes)
-    closed = ~np.isfinite(model.reward)
-    best = quick_way(model.transitions, closed, at_home)
-    if account is None:
-        account = _opened(sampled, belief, best, at_home, home, state)
-    tally = account.tally
-    assert tally is not None
-    draws = draw(belief, sampled.stream(tally, home, PLANNING), PLAN_WORLDS)
-    everywhere = np.arange(model.states)
-    ways = [account.way, best]
-    values = [draws.returning(way, at_home, everywhere) for way in ways]
-    value, every = values[1].mean(axis=0), np.arange(len(draws.row))
-    ahead = np.where(draws.there == END, 0.0, values[1][:, draws.there])
-    mean = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
-    charge = np.maximum(0.0, value[:, None] - mean.reshape(closed.shape))
-    guesses, chosen = np.zeros(model.actions), []
-    for a in range(model.actions):
-        which = draws.transitions(state, a)
-        drops = [draws.drops(values[0], onward, state, which) for onward in values]
-        k = int(drops[1].mean() <= drops[0].mean())
-        guesses[a] = drops[k].mean()
-        spread = sampled.worlds * float(drops[k].var())
-        more = sampled.margin(tally.spread + spread) - sampled.margin(tally.spread)
-        charge[state, a] = guesses[a] + more
-        chosen.append(ways[k])
-    charge[np.abs(charge) <= LEAST_CHARGE] = 0.0
-    lost = not any(reaches(model.transitions, model.actions, way, at_home)[state] for way in ways)
-    after = np.clip(values[0][:, state].mean() - guesses, 0.0, 1.0)
-    given = sampled, belief, at_home, home, state, account, value, charge, lost, after
-    return SampledReturns(*given, guesses, tuple(chosen))
+
+    sampled: Sampled
+    home: int = 0  # number of the goal, which selects its random stream
+
+    evaluator: ClassVar[str] = "sampled"
+
+    def open(self, belief: Any, start: int) -> Promise:
+        """Return the promise of a run before its first step; it pays for the way home."""
+        model, tally = belief.mean().sparse(), Tally()
+        at_home = mask_of(model.states, self.goal.homes)
+        way = quick_way(model.transitions, ~np.isfinite(model.reward), at_home)
+        if not at_home[start]:
+            rng, here = self.sampled.stream(tally, self.home, FRESH), np.array([start])
+            drops = [
+                1.0 - draw(belief, rng, count).returning(way, at_home, here)[:, start]
+                for count in chunks(self.sampled.worlds)
+            ]
+            tally = self.sampled.after(tally, np.concatenate(drops), 0.0)
+        return Promise.of(way, self.sampled.spent(tally), tally=tally)
+
+    def options(
+        self, belief: Any, promise: Promise, state: int, changed: IntArray | None
+    ) -> SampledOptions:
+        """Return what the promise allows in a state; all numbers are estimates."""
+        model, sampled, tally = belief.mean().sparse(), self.sampled, tally_of(promise)
+        at_home, closed = mask_of(model.states, self.goal.homes), ~np.isfinite(model.reward)
+        best = quick_way(model.transitions, closed, at_home)
+        draws = draw(belief, sampled.stream(tally, self.home, PLANNING), PLAN_WORLDS)
+        ways = promise.way, best
+        values = [draws.returning(way, at_home, np.arange(model.states)) for way in ways]
+        value, every = values[1].mean(axis=0), np.arange(len(draws.row))
+        ahead = np.where(draws.there == END, 0.0, values[1][:, draws.there])
+        mean = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
+        charge = np.maximum(0.0, value[:, None] - mean.reshape(closed.shape))
+        renewed = Promise.of(best, promise.spent, tally=tally)
+        guesses, chosen = np.zeros(model.actions), []
+        for a in range(model.actions):
+            which = draws.transitions(state, a)
+            drops = [draws.drops(values[0], onward, state, which) for onward in values]
+            k = int(drops[1].mean() <= drops[0].mean())
+            guesses[a] = drops[k].mean()
+            spread = sampled.worlds * float(drops[k].var())
+            more = sampled.margin(tally.spread + spread) - sampled.margin(tally.spread)
+            charge[state, a] = guesses[a] + more
+            chosen.append((promise, renewed)[k])
+        charge[np.abs(charge) <= LEAST_CHARGE] = 0.0
+        links = model.transitions, model.actions
+        now = float(values[0][:, state].mean())
+        return SampledOptions(
+            goal=self.goal,
+            state=state,
+            promise=promise,
+            best=renewed,
+            bounds=value,
+            charge=charge,
+            ahead=np.clip(now - guesses, 0.0, 1.0),
+            least=now,
+            most=now,
+            lost=not any(leads_home(*links, way, at_home)[state] for way in ways),
+            choices=tuple(chosen),
+            belief=belief,
+            guesses=guesses,
+        )
+
+    def take(self, options: PolicyOptions, state: int, action: int, chance: float = 1.0) -> Promise:
+        """Return the promise after an action; its cost is estimated in new worlds."""
+        assert isinstance(options, SampledOptions)
+        held, onward = options.promise, options.choices[action]
+        if options.lost:
+            return options.promise
+        tally, drops = tally_of(held), []
+        way, next_way = held.way, onward.way
+        rng, at_home = (
+            self.sampled.stream(tally, self.home, FRESH),
+            mask_of(held.size, self.goal.homes),
+        )
+        for count in chunks(self.sampled.worlds):
+            draws = draw(options.belief, rng, count)
+            which = draws.transitions(state, action)
+            to = draws.there[which]
+            now = draws.returning(way, at_home, np.array([state]))
+            then = draws.returning(next_way, at_home, to[to != END])
+            drops.append(draws.drops(now, then, state, which))
+        tally = self.sampled.after(tally, np.concatenate(drops), options.guesses[action], chance)
+        return replace(onward, spent=self.sampled.spent(tally), tally=tally)
+
+    def moved(
+        self, belief: Any, options: PolicyOptions, there: int, used: tuple[float, ...]
+    ) -> Promise:
+        """Raise: no estimate tells what a move from outside costs."""
+        raise InvalidProblemError(
+            "sampled certificates can't tell what is left of the budget after the explorer was "
+            "moved: start a new run from there"
+        )
 
 
-def _opened(
-    sampled: Sampled, belief: Any, way: IntArray, at_home: BoolArray, home: int, state: int
-) -> Promise:
-    """Return the first account of a run: it pays for the way home from the start."""
-    tally = Tally()
-    if not at_home[state]:
-        rng, here = sampled.stream(tally, home, FRESH), np.array([state])
-        drops = [
-            1.0 - draw(belief, rng, count).returning(way, at_home, here)[:, state]
-            for count in chunks(sampled.worlds)
-        ]
-        tally = sampled.after(tally, np.concatenate(drops), 0.0)
-    return Promise.of(way, sampled.spent(tally), tally=tally)
+def tally_of(promise: Promise) -> Tally:
+    """Return the estimates behind a promise."""
+    assert promise.tally is not None
+    return promise.tally
 
 
 def chunks(count: int) -> list[int]:

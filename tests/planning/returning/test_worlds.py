@@ -11,10 +11,11 @@ from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
-from homeward.planning.adaptive import MAX_WORLDS, Worlds, can_reach, set_of
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
 from homeward.planning.promise import Held
+from homeward.planning.returning.policies import can_reach
+from homeward.planning.returning.worlds import MAX_WORLDS, Worlds, set_of
 
 if TYPE_CHECKING:
     from homeward.models import Model
