@@ -1,9 +1,9 @@
 """The decision of one step of an `Explorer`: from a belief and a state to a plan.
 
-The data flow of a step: belief → mean model and risks (`graph`, `general_returns`) → return paths
-within each budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the
-state that a run carries from step to step. The `Task` is fixed for a run: it has one budget for
-each return criterion, and one mask of the actions that surely stay inside all sets.
+The data flow of a step: belief → mean model and risks (`graph`) → return paths within each budget
+(`ledger`; on general models `returning`) → proposals (`rate`, `ratios`) → plan (`pursuit`). `Held`
+is the state that a run carries from step to step. The `Task` is fixed for a run: it has one budget
+for each return criterion, and one mask of the actions that surely stay inside all sets.
 """
 
 from __future__ import annotations

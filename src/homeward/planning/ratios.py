@@ -30,7 +30,7 @@ from homeward.planning.promise import BUDGET_TOLERANCE, Proposal
 from homeward.planning.returning import Found
 from homeward.planning.returning.policies import PolicyOptions
 from homeward.planning.returning.sampled import LOT_SHARE, MIN_LOT, Sampled, tally_of
-from homeward.solvers.engines import engine
+from homeward.solvers.policies import engine
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
