@@ -129,7 +129,7 @@ def test_the_bonus_and_the_level_have_defaults() -> None:
     exploration = hw.explore(hw.HeightGridWorld(grid), grid.belief("known"))
     planner = exploration.explorer.planner
     assert isinstance(planner.bonus, hw.Uncover)
-    assert planner.criteria[0].delta == 0.95  # type: ignore[union-attr]
+    assert planner.criteria[0].delta == 0.95  # type: ignore[attr-defined]
     assert isinstance(hw.explore(hut("ledge"), belief()).explorer.planner.bonus, hw.RMax)
 
 

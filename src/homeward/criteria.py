@@ -11,6 +11,7 @@ run.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -64,8 +65,22 @@ class Limit(NamedTuple):
     lost: FloatArray
 
 
+class Criterion(ABC):
+    """Base of the three criteria: what must stay true, and at which level."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Return the criterion as a linear requirement; its reward is written to `out` [S, A]."""
+
+    def permits(self, model: Model, state: int) -> bool:
+        """Return whether a plan may start in `state`."""
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class ReturnHome:
+class ReturnHome(Criterion):
     """After the recall, a return policy reaches home with probability at least δ.
 
     A single plan guarantees δ for a recall that comes at each step with probability 1 − γ. An
@@ -131,7 +146,7 @@ class ReturnHome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StayInside:
+class StayInside(Criterion):
     """Before the recall, only actions in a set are taken, with probability at least δ.
 
     Arriving in a state does not leave the set; taking an action that is not in the set does. After
@@ -148,12 +163,11 @@ class StayInside:
 
     def __post_init__(self) -> None:
         check_level(self.delta)
-        names: tuple[object, ...] = ()
-        if isinstance(self.allowed, Iterable) and not isinstance(self.allowed, np.ndarray | str):
-            names = tuple(self.allowed)
-        if names and all(isinstance(name, str) for name in names):
-            object.__setattr__(self, "allowed", names)
-            return
+        if not isinstance(self.allowed, np.ndarray | str) and isinstance(self.allowed, Iterable):
+            names: tuple[object, ...] = tuple(self.allowed)
+            if names and all(isinstance(name, str) for name in names):
+                object.__setattr__(self, "allowed", names)
+                return
         try:
             given = np.asarray(self.allowed)
         except ValueError as cause:
@@ -172,8 +186,7 @@ class StayInside:
         """The name of the criterion, with the size of the set."""
         by_name = isinstance(self.allowed, tuple)
         count = len(set(self.allowed)) if by_name else int(np.count_nonzero(self.allowed))
-        by_action = not by_name and np.ndim(self.allowed) == 2
-        what = f"state{'-action' * by_action}{'s' * (count != 1)}"
+        what = f"state{'-action' * (np.ndim(self.allowed) == 2)}{'s' * (count != 1)}"
         return f"stay inside the set of {count} {what}"
 
     def mask(self, model: Model) -> BoolArray:
@@ -192,6 +205,10 @@ class StayInside:
             )
         return np.broadcast_to(given if given.ndim == 2 else given[:, None], shape)
 
+    def permits(self, model: Model, state: int) -> bool:
+        """Return whether the set has an action in `state` that can be chosen."""
+        return bool((self.mask(model)[state] & np.isfinite(model.reward[state])).any())
+
     def surely_inside(self, model: Model) -> BoolArray:
         """Return the mask [S, A] of actions that surely lead to a state with an action in the set.
 
@@ -208,8 +225,7 @@ class StayInside:
         """Return the requirement: its total bounds the probability of staying inside from below."""
         model, corrections = situation.model, situation.corrections
         allowed = self.mask(model)
-        here = allowed[situation.state] & np.isfinite(model.reward[situation.state])
-        if not here.any():
+        if not self.permits(model, situation.state):
             raise InvalidProblemError(
                 f"{model.state_name(situation.state)} is outside the set to stay inside: "
                 "the set has no action there"
@@ -226,7 +242,7 @@ class StayInside:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EarnAtLeast:
+class EarnAtLeast(Criterion):
     """The expected total of rewards, discounted by γ, is at least `total` under the belief.
 
     `rewards` [S, A] are the same in all worlds. If they are None, the rewards of the belief's
@@ -284,8 +300,8 @@ class EarnAtLeast:
         worth = np.where(usable, np.clip((rewards - low) / unit, 0.0, 1.0), 0.0)
         reward = situation.reward(worth, sigma, out)
         long, name = situation.span, f"earn a total of {self.total:g}"
-        given = name, float(self.total), reward, worth
-        return Requirement("earn", *given, least=low * long, unit=unit * long)
+        given, least, unit = (name, float(self.total), reward, worth), low * long, unit * long
+        return Requirement("earn", *given, least=least, unit=unit, rewards=self.rewards)
 
     def _limits(self, situation: Situation, low: float, high: float) -> tuple[float, float]:
         """Return the least and the greatest reward of any world.
@@ -310,9 +326,6 @@ class EarnAtLeast:
                     f"({limits[0]:g}, {limits[1]:g})"
                 )
         return limits
-
-
-Criterion = ReturnHome | StayInside | EarnAtLeast
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -376,6 +389,8 @@ class Requirement:
         scaled to [0, 1]. The correction for exploring is not included.
     home, returns, within : States that are home, the return policy and its largest number of steps
     allowed : [S, A] mask of the set to stay inside
+    least, unit : The bound is ``least + unit·total``
+    rewards : [S, A] rewards to earn that are the same in all worlds
     """
 
     kind: Literal["return", "stay", "earn"]
@@ -389,6 +404,7 @@ class Requirement:
     allowed: BoolArray | None = None
     least: float = 0.0
     unit: float = 1.0
+    rewards: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.home is None or self.returns is None:

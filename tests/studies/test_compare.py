@@ -63,7 +63,7 @@ def test_the_same_cell_and_seed_give_the_same_row_but_for_the_time() -> None:
 def test_levels_apply_only_to_agents_that_keep_one() -> None:
     cells = study_of("grid", ["ours", "random"], {"size": 6, "delta": 0.9}, 1, 5).cells
     ours, other = (setup_of(cell, 0)[2].planner.criteria for cell in cells)
-    assert [criterion.delta for criterion in ours] == [0.9]  # type: ignore[union-attr]
+    assert [criterion.delta for criterion in ours] == [0.9]  # type: ignore[attr-defined]
     assert other == ()
 
 

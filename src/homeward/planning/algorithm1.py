@@ -222,7 +222,7 @@ class Planner:
         mixtures = (solved.weights, outbound), (choice.weights, chosen)
         sharp = None if kind is Correction.NAIVE else partial(proven, belief, followed)
         proofs = solved.achieved, choice.values[1:], solved.multipliers
-        kept, span = zip(self.criteria, requirements, *proofs, strict=True), posed.problem.span
+        kept, span = zip(requirements, *proofs, strict=True), posed.problem.span
         return Plan(
             state=state,
             action=choice.action,
@@ -352,7 +352,6 @@ def _proven_of(
     span: float,
     sharp: Callable[..., tuple[list[float], Evaluator]] | None,
     mixtures: Sequence[tuple[FloatArray, IntArray]],
-    criterion: Criterion,
     requirement: Requirement,
     total: float,
     kept_total: float,
@@ -367,7 +366,7 @@ def _proven_of(
     corrected, kept_corrected = (lower(r.least, r.unit, float(x) - rounding) for x in totals)
     bound, kept, evaluator = corrected, kept_corrected, Evaluator.CORRECTION
     if sharp is not None:
-        (bound, kept), evaluator = sharp(criterion, r, (corrected, kept_corrected), mixtures)
+        (bound, kept), evaluator = sharp(r, (corrected, kept_corrected), mixtures)
     return CriterionEvidence(
         name=r.name,
         level=r.level,

@@ -10,11 +10,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Transition
-from homeward.criteria import StayInside
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
 from homeward.planning.explorer import End, Loop, Step
@@ -46,7 +43,6 @@ class PaperExplorer(Loop):
         self._fruitless = 0  # infeasible plans in a row without progress
         self._met: frozenset[int] = frozenset()  # states in which such plans were made
         self._learned: FloatArray | None = None  # probabilities of the mean model at the first one
-        self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
 
     def step(self) -> Step | None:
         """Plan, act and observe once; or set `end` and return None."""
@@ -63,12 +59,10 @@ class PaperExplorer(Loop):
     def _wanted(self) -> Plan | None:
         """Return the next plan; if the run ends, set `end` and return None."""
         state = self.here
-        for criterion in self._sets if self.steps else ():  # the planner refuses such a start
-            model = self.belief.mean()
-            usable = np.isfinite(model.reward[state])
-            if not (criterion.mask(model)[state] & usable).any():
-                self.end = End.OUTSIDE
-                return None
+        model = self.belief.mean()
+        if self.steps and not all(c.permits(model, state) for c in self.planner.criteria):
+            self.end = End.OUTSIDE  # the planner refuses such a start
+            return None
         plan = self.planner.plan(self.belief, state, self.start, self.plan)
         self.plan = plan
         infeasible = plan.status is Status.INFEASIBLE

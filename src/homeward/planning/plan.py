@@ -1,4 +1,7 @@
-"""A plan: one decision with its evidence. ``print(plan)`` prints an explanation."""
+"""A plan of Algorithm 1: one decision with its policies, its bounds and its reasons.
+
+``print(plan)`` prints an explanation. Read next: `algorithm1`, which makes plans.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,21 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
     Attributes
     ----------
-    span : float
-        Expected steps until recall.
+    name, kind : What is required, in words, and ``"return"``, ``"stay"`` or ``"earn"``
+    level : δ, or the total to earn
+    bound : Proven lower bound on the probability, or on the earnings, of the whole mixture
+    kept_bound : The bound of the policies that start with the chosen action
+    corrected, kept_corrected : The same by the correction alone, which chose the plan
+    evaluator : How `bound` was proven, a code of `Evaluator`
+    multiplier : λ, the exploration value that one more unit of `level` would cost
+    unit : 1 for a probability; for earnings, the range that is possible
+    home, within : [n] states that are home, and the largest number of steps of a return
+    way_home : [S] lower bound on the probability of returning from each state
+    return_policy : [S] action of the return policy, −1 at home and where it gives up
+    return_layers, return_since : [L, S] return policies by the steps left, and the least number of
+        steps left for each; see `return_with`
+    allowed : [S, A] mask of the set to stay inside
+    span : Expected number of steps until the recall
     """
 
     span: float = 1.0
@@ -120,12 +136,37 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Plan(PlanClaims, LazyArrays):
-    """One decision, its policies, and the values and bounds that they prove.
+    """One decision of Algorithm 1: its policies over all states, and the bounds that they prove.
+
+    A plan is a mixture of J deterministic policies. One of them would be drawn at the start and
+    followed until the recall. Algorithm 1 takes one action and plans again; `kept_weights` and
+    `kept_outbound` are the policies that start with this action.
 
     Attributes
     ----------
-    proposal : Proposal, optional
-        The proposal that `Explorer` pursues; None in plans of `Planner` and of agents.
+    state, action : The current state, and the chosen action
+    status : Whether the plan is optimal, proven infeasible, or not proven to be optimal
+    criteria : The bounds for each criterion, with its return policy; see `CriterionEvidence`
+    evidence : The values, bounds and verdict of each action in the current state
+    weights : [J] probability of each policy
+    outbound : [J, S] action of each policy in each state; [J, n, S] by step for a recall after n
+    exploration_value : Expected total of reward plus bonus of the mixture, on the mean model
+    upper_bound : No safe mixture has a larger value; −inf if none is safe
+    gap : ``upper_bound − exploration_value``; if infeasible, the gap of the least shortfall
+    kept_weights : [J'] probability of each policy that starts with the action
+    kept_outbound : [J', S] or [J', n, S] these policies
+    kept_value : Their exploration value
+    afterwards : [S] or [n, S] policy after a set to stay inside was left; None without a set
+    correction : The theorem that proves the bounds: general, moves, or naive, which proves nothing
+    discount : γ, the probability that exploration goes on for another step
+    steps : Number of steps until a fixed recall; None for a recall with probability 1 − γ
+    method, rounds : The solver, ``"columns"`` or ``"lp"``, and the number of problems it solved
+    bonus_left : Whether any state-action has a positive bonus
+    worthless : Whether the best safe plan has no value
+    waits : Whether the action has no value, or neither moves nor earns
+    conflict : If infeasible, the numbers of the fewest criteria that can't be met together
+    state_names, action_names : Names of states and actions; None without names
+    proposal : The proposal that `Explorer` pursues; None in plans of `Planner` and of agents
     """
 
     criteria: tuple[CriterionEvidence, ...]
@@ -250,7 +291,7 @@ class Plan(PlanClaims, LazyArrays):
             proof = "believed, not proven (naive)"
         price = ""
         if 0 < c.multiplier < np.inf:
-            more, cost = ("unit", 1.0) if c.kind in ("earn", "own") else ("percent", 0.01)
+            more, cost = ("unit", 1.0) if c.kind == "earn" else ("percent", 0.01)
             price = f"; one more {more} would cost {c.multiplier * cost:.3g}"
         when, preposition = "Until the recall", "For" if c.kind == "stay" else "In"
         if c.kind == "return":
@@ -261,8 +302,6 @@ class Plan(PlanClaims, LazyArrays):
         text = f"{c.name} with probability {bound}"
         if c.kind == "earn":
             text = f"earn {bound} in expectation"
-        elif c.kind == "own":
-            text = f"{c.name}, {bound}"
         return f"{when}: {text} (required {c.level:g}); {proof}{price}."
 
     def _proof(self, c: CriterionEvidence) -> str:
@@ -273,7 +312,7 @@ class Plan(PlanClaims, LazyArrays):
 
     def _rows(self) -> list[list[str]]:
         """Return the evidence on the actions as rows of text, column titles first."""
-        heads = {"return": "safety", "stay": "inside", "earn": "earns", "own": "holds"}
+        heads = {"return": "safety", "stay": "inside", "earn": "earns"}
         rows = [
             ["action", "leaves", "explores", *(heads[c.kind] for c in self.criteria), "verdict"]
         ]
@@ -309,4 +348,4 @@ def _plain(value: float) -> float:
 
 def _number(criterion: CriterionEvidence, value: float) -> str:
     """Return a lower bound on a probability, or on earnings, as text."""
-    return at_least(value) if criterion.kind in ("earn", "own") else floored(value)
+    return at_least(value) if criterion.kind == "earn" else floored(value)

@@ -15,10 +15,7 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief
-from homeward.criteria import (
-    Criterion,
-    Requirement,
-)
+from homeward.criteria import Requirement
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
 from homeward.planning.world_values import Followed, world_values
@@ -28,7 +25,6 @@ from homeward.solvers.tolerances import EPSILON
 def proven(
     belief: Belief,
     followed: Followed,
-    criterion: Criterion,
     requirement: Requirement,
     bounds: Sequence[float],
     mixtures: Sequence[tuple[FloatArray, IntArray]],
@@ -49,7 +45,7 @@ def proven(
             policies.append(policy)
     evaluator, values = Evaluator.EXACT, None
     if isinstance(belief, FiniteBelief):
-        values = world_values(belief, followed, criterion, r, policies)
+        values = world_values(belief, followed, r, policies)
     elif (paths := path_values(belief, followed, r, policies)) is not None:
         values = np.array([lower(r.least, r.unit, total) for total in paths[0]])
         evaluator = Evaluator(paths[1])

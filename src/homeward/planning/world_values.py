@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
-from homeward.criteria import Criterion, EarnAtLeast, Requirement
+from homeward.criteria import Requirement
 from homeward.models import Model, Moves
 from homeward.planning.returning.policies import can_reach
 from homeward.solvers import GIVE_UP
@@ -56,7 +56,6 @@ class Followed:
 def world_values(
     belief: FiniteBelief,
     followed: Followed,
-    criterion: Criterion,
     requirement: Requirement,
     policies: Sequence[IntArray],
 ) -> FloatArray | None:
@@ -75,7 +74,7 @@ def world_values(
         if requirement.kind == "return":
             final = way_home(world, requirement)
         if requirement.kind == "earn":
-            given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
+            given = requirement.rewards
             reward = np.where(usable, world.reward if given is None else given, 0.0)
             final = np.zeros(world.states)
         elif followed.steps is None:

@@ -307,7 +307,7 @@ def test_the_area_is_pinned_and_its_file_may_change(tmp_path: Path, relief: Rove
     assert np.array_equal(inside.reshape(9, 12), expected)
     path.unlink()
     assert settle(config) == config
-    assert make(config).planner.criteria[1].allowed.sum() == 56  # type: ignore[union-attr]
+    assert make(config).planner.criteria[1].allowed.sum() == 56  # type: ignore[attr-defined]
 
 
 def test_a_run_takes_its_area_from_its_own_configuration(
