@@ -26,7 +26,7 @@ plus the gap of the pricing problem is an upper bound on the objective of every 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -143,7 +143,7 @@ def solve_constrained(
         pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
     if (free.point[1:] >= problem.levels).all():
-        return _mix(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
+        return mixed(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
     return _generate(pricer)
 
 
@@ -168,7 +168,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         if reached < level:
             status = Status.INFEASIBLE if most < level - pricer.within else Status.NUMERICAL
             free = np.full(1, np.inf)
-            return _mix(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
+            return mixed(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
     upper, nothing = np.inf, np.zeros(1)
     while True:
         above, below = _bracket(pricer.columns, level)
@@ -181,7 +181,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
                 above = column
             elif _improves(pricer, column, above, nothing):
                 continue
-            return _mix(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
+            return mixed(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
         (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
         slope = np.full(1, (f_low - f_high) / (g_high - g_low))
         # Keep only the bracket and the last column as starting points.
@@ -197,7 +197,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
             status = Status.NOT_CONVERGED
             break
     low = (g_high - level) / (g_high - g_low)
-    return _mix(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
+    return mixed(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
 
 
 def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
@@ -248,7 +248,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > pricer.within else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
-            return _mix(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
+            return mixed(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
         master.add(column.point)
 
     master.fix_shortfall()
@@ -277,10 +277,10 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
             break
         master.add(column.point)
     columns = pricer.columns[: len(mix.weights)]
-    return _mix(pricer, columns, mix.weights, upper, proof, status)
+    return mixed(pricer, columns, mix.weights, upper, proof, status)
 
 
-def _mix(
+def mixed(
     pricer: Pricer,
     columns: Sequence[Column],
     weights: FloatArray,
@@ -288,30 +288,26 @@ def _mix(
     multipliers: FloatArray,
     status: Status,
     gap: float | None = None,
+    allowed_gap: float | None = None,
 ) -> ConstrainedSolution:
-    """Return the solution that mixes columns by `weights`, with recomputed and checked totals."""
+    """Return the solution that mixes columns by `weights`, with recomputed and checked totals.
+
+    An optimal solution that misses a level, or `allowed_gap`, gets the status NUMERICAL.
+    """
+    problem = pricer.problem
     kept = [c.solution for c, w in zip(columns, weights.tolist(), strict=True) if w > 0.0]
     values, policies = np.array([c.values for c in kept]), np.array([c.policy for c in kept])
     weights = weights[weights > 0.0]
     weights = weights / weights.sum()
-    mixed = weights @ values[:, :, pricer.problem.start]
-    objective, achieved = float(mixed[0]), mixed[1:]
+    totals = weights @ values[:, :, problem.start]
+    objective, achieved = float(totals[0]), totals[1:]
     gap = max(0.0, upper - objective if gap is None else gap)
     upper = max(upper, objective) if np.isfinite(upper) else upper
+    if allowed_gap is None:
+        allowed_gap = GAP_TOLERANCE * pricer.scale
+    close = gap <= max(allowed_gap, SMALLEST_GAP)  # False for NaN
+    met = bool((achieved >= problem.levels - met_within(problem.span)).all())
+    if status is Status.OPTIMAL and not (close and met and np.isfinite(objective)):
+        status = Status.NUMERICAL
     evidence = objective, achieved, upper, gap, multipliers, pricer.rounds
-    found = ConstrainedSolution(status, weights, policies, values, *evidence)
-    return checked(pricer.problem, found, GAP_TOLERANCE * pricer.scale)
-
-
-def checked(
-    problem: ConstrainedProblem, found: ConstrainedSolution, allowed_gap: float
-) -> ConstrainedSolution:
-    """Return `found` with status NUMERICAL if it is optimal but misses a level or `allowed_gap`.
-
-    Otherwise return `found` itself.
-    """
-    close = found.gap <= max(allowed_gap, SMALLEST_GAP)  # also catches NaN
-    met = bool((found.achieved >= problem.levels - met_within(problem.span)).all())
-    fine = close and met and np.isfinite(found.objective)
-    unproven = found.status is Status.OPTIMAL and not fine
-    return replace(found, status=Status.NUMERICAL) if unproven else found
+    return ConstrainedSolution(status, weights, policies, values, *evidence)

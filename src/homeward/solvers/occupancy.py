@@ -25,13 +25,12 @@ from typing import Literal
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron, vstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-from homeward.arrays import FloatArray
-from homeward.solvers.constrained import ConstrainedSolution, checked
+from homeward.arrays import FloatArray, IntArray
+from homeward.solvers.constrained import ConstrainedSolution, Pricer, mixed
 from homeward.solvers.master import Master
-from homeward.solvers.policies import engine_for
-from homeward.solvers.problems import ConstrainedProblem, PolicySolution, Status
+from homeward.solvers.problems import ConstrainedProblem, Status
 from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
 Method = Literal["simplex", "ipm"]
@@ -39,6 +38,12 @@ SMALLEST_ENTRY = 1e-12  # smallest matrix entry kept; HiGHS's default 1e-9 loses
 IPM_ITERATIONS = 1000  # limit for the interior point method, which may not converge near γ = 1
 SIMPLEX_ITERATIONS = 10_000, 100  # limit for the simplex method: a constant, plus this per variable
 MAX_CORNERS = 256  # largest number of deterministic policies on the support of an LP solution
+STATUSES = {
+    highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kIterationLimit: Status.NOT_CONVERGED,
+    highspy.HighsModelStatus.kTimeLimit: Status.NOT_CONVERGED,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +91,12 @@ def statement_of(problem: ConstrainedProblem) -> tuple[csc_array, FloatArray, Fl
     The first S rows are equations, the others are lower bounds. The n variables are the
     state-actions that can be chosen. The costs are −objective / unit.
     """
-    states, actions = problem.model.states, problem.model.actions
-    count = len(problem.levels)
+    states, count = problem.model.states, len(problem.levels)
     usable = np.isfinite(problem.objective).ravel()
-    rows = problem.model.sparse().transitions[usable]
-    ones = csr_array(kron(identity(states), np.ones((actions, 1))))[usable]
-    flow = (ones - problem.discount * rows).T
-    gain = problem.constraints.reshape(count, states * actions)[:, usable]
+    own = np.repeat(np.arange(states), problem.model.actions)[usable]  # the state of each variable
+    visits = csc_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(states, len(own)))
+    flow = visits - problem.discount * problem.model.sparse().transitions[usable].T
+    gain = problem.constraints.reshape(count, len(usable))[:, usable]
     matrix = csc_array(vstack([flow, csr_array(gain)]) if count else flow)
     worth = problem.objective.ravel()[usable]
     scale = float(np.abs(worth).max()) or 1.0
@@ -112,26 +116,23 @@ def run_lp(
 
     If `closest` is True, the total shortfall of the constraints is minimised instead.
     """
-    states, actions = problem.model.states, problem.model.actions
-    count = len(problem.levels)
-    usable = np.isfinite(problem.objective).ravel()
+    states, count = problem.model.states, len(problem.levels)
+    usable = np.isfinite(problem.objective)
     matrix, low, cost, scale = statement_of(problem)
-    high = np.concatenate([low[:states], np.full(count, np.inf)])
     if closest:
-        slack = eye_array(states + count, count, k=-states)
+        slack, scale = eye_array(states + count, count, k=-states), 1.0
         matrix = csc_array(hstack([matrix, slack]))
         cost = np.concatenate([np.zeros_like(cost), np.ones(count)])
-
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_, lp.row_lower_, lp.row_upper_ = cost, low, high
+    lp.col_cost_, lp.row_lower_ = cost, low
+    lp.row_upper_ = np.concatenate([low[:states], np.full(count, np.inf)])
     lp.col_lower_, lp.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     entries = lp.a_matrix_
+    entries.format_ = highspy.MatrixFormat.kColwise
     entries.start_, entries.index_, entries.value_ = matrix.indptr, matrix.indices, matrix.data
-    solver = highspy.Highs()
+    solver, (least, each) = highspy.Highs(), SIMPLEX_ITERATIONS
     solver.silent()
-    least, each = SIMPLEX_ITERATIONS
     for option, setting in {
         "solver": method,
         "threads": 1,
@@ -147,86 +148,58 @@ def run_lp(
     solver.run()
     seconds = time.perf_counter() - before
 
-    found = {
-        highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-        highspy.HighsModelStatus.kIterationLimit: Status.NOT_CONVERGED,
-        highspy.HighsModelStatus.kTimeLimit: Status.NOT_CONVERGED,
-    }.get(solver.getModelStatus(), Status.NUMERICAL)
-    info = solver.getInfo()
-    solution = solver.getSolution()
-    measure = np.zeros(states * actions)
-    value, multipliers, shortfall = np.zeros(states), np.zeros(count), 0.0
+    found = STATUSES.get(solver.getModelStatus(), Status.NUMERICAL)
+    info, solution = solver.getInfo(), solver.getSolution()
+    measure, dual, shortfall = np.zeros(usable.shape), np.zeros(states + count), 0.0
     if found is Status.OPTIMAL:
-        column, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        column, dual = np.array(solution.col_value), np.array(solution.row_dual) * scale
         measure[usable] = np.maximum(0.0, column[: usable.sum()])
         shortfall = float(column[usable.sum() :].sum())
-        back = 1.0 if closest else scale
-        value = -dual[:states] * back
-        multipliers = np.maximum(0.0, dual[states:]) * back
-    objective = float(measure[usable] @ problem.objective.ravel()[usable])
+    objective = float(measure[usable] @ problem.objective[usable])
     rounds = int(info.simplex_iteration_count + info.ipm_iteration_count)
-    evidence = value, multipliers, shortfall, np.inf, rounds, seconds
-    return Occupancy(found, objective, measure.reshape(states, actions), *evidence)
+    duals = -dual[:states], np.maximum(0.0, dual[states:])
+    return Occupancy(found, objective, measure, *duals, shortfall, np.inf, rounds, seconds)
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
-    """Return the solution of a constrained problem by the occupancy LP."""
+    """Return the solution of a constrained problem by the occupancy LP.
+
+    If the LP has no usable solution, there are no policies and the gap is infinite.
+    """
     answer = occupancy_lp(problem, method)
-    infeasible = answer.status is Status.INFEASIBLE
-    columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
-    if columns is None:  # no usable solution: no policies, infinite gap
+    status, infeasible = answer.status, answer.status is Status.INFEASIBLE
+    pricer = Pricer(problem, _corners(problem, answer, infeasible) if answer.measure.any() else [])
+    pricer.rounds = answer.rounds
+    if not pricer.columns:
         count, states = len(problem.levels), problem.model.states
-        optimal = answer.status is Status.OPTIMAL
-        return ConstrainedSolution(
-            status=Status.NUMERICAL if optimal else answer.status,
-            weights=np.empty(0),
-            policies=np.empty((0, states), np.int32),
-            values=np.empty((0, 1 + count, states)),
-            objective=-np.inf,
-            achieved=np.full(count, -np.inf),
-            upper=np.inf,
-            gap=np.inf,
-            multipliers=answer.multipliers,
-            rounds=answer.rounds,
-        )
-    points = [c.values[:, problem.start] for c in columns]
-    worth = max(abs(float(p[0])) for p in points)
-    master = Master(problem.levels, worth if worth > 0.0 else 1.0)
-    for point in points:
-        master.add(point)
+        status = Status.NUMERICAL if status is Status.OPTIMAL else status
+        nothing = np.empty(0), np.empty((0, states), np.int32), np.empty((0, 1 + count, states))
+        short, found = np.full(count, -np.inf), (answer.multipliers, answer.rounds)
+        return ConstrainedSolution(status, *nothing, -np.inf, short, np.inf, np.inf, *found)
+    master = Master(problem.levels, pricer.scale if pricer.scale > 0.0 else 1.0)
+    for column in pricer.columns:
+        master.add(column.point)
     mix = master.solve()
     if not infeasible and len(problem.levels):
         master.fix_shortfall()
         mix = master.solve()
-    status = answer.status
     if infeasible and mix.shortfall <= aimed_within(problem.span):  # the mixture meets the levels
         status = Status.NUMERICAL
-    kept = np.flatnonzero(mix.weights > 0)
-    weights = mix.weights[kept] / mix.weights[kept].sum()
-    values = np.array([columns[j].values for j in kept])
-    policies = np.array([columns[j].policy for j in kept])
-    mixed = np.tensordot(weights, values[:, :, problem.start], axes=1)
-    objective, upper = float(mixed[0]), -np.inf if infeasible else _bound(problem, answer)
-    gap = 0.0 if infeasible else max(0.0, upper - objective)
-    evidence = objective, mixed[1:], upper, gap, answer.multipliers, answer.rounds
-    found = ConstrainedSolution(status, weights, policies, values, *evidence)
-    return checked(problem, found, 100 * GAP_TOLERANCE * max(abs(upper), abs(objective)))
+    upper = -np.inf if infeasible else _bound(problem, answer)
+    worth = float(mix.weights @ [column.point[0] for column in pricer.columns])
+    allowed = 100 * GAP_TOLERANCE * max(abs(upper), abs(worth))
+    given = pricer, pricer.columns, mix.weights, upper, answer.multipliers, status
+    return mixed(*given, 0.0 if infeasible else None, allowed)
 
 
-def _corners(
-    problem: ConstrainedProblem, answer: Occupancy, closest: bool
-) -> list[PolicySolution] | None:
-    """Return the deterministic policies that take only actions with a positive measure.
+def _corners(problem: ConstrainedProblem, answer: Occupancy, closest: bool) -> list[IntArray]:
+    """Return the deterministic policies [S] that take only actions with a positive measure.
 
-    Return None if there are more than `MAX_CORNERS`. `closest` is whether `answer` minimises the
+    Return none if there are more than `MAX_CORNERS`. `closest` is whether `answer` minimises the
     total shortfall.
     """
     usable = np.isfinite(problem.objective)
-    reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
-    reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)
-    rows = problem.model.sparse().transitions
-    q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
+    q = np.where(usable, _q(problem, answer, 0.0 if closest else 1.0), -np.inf)
     policy = q.argmax(axis=1).astype(np.int32)
     visits = answer.measure.sum(axis=1)
     seen = visits > 1e-12
@@ -234,22 +207,26 @@ def _corners(
     taken = {s: answer.measure[s] / visits[s] > 1e-9 for s in np.flatnonzero(seen).tolist()}
     shared = {s: np.flatnonzero(mask) for s, mask in taken.items() if mask.sum() > 1}
     if np.prod([float(len(choices)) for choices in shared.values()]) > MAX_CORNERS:
-        return None
-    solver = engine_for(problem)
-    columns = []
+        return []
+    corners = []
     for pick in product(*shared.values()):
-        corner = policy.copy()
-        corner[list(shared)] = pick
-        values = solver.evaluate(corner)
-        columns.append(PolicySolution(corner, values, np.inf, Status.NOT_CONVERGED, 0))
-    return columns
+        corners.append(policy.copy())
+        corners[-1][list(shared)] = pick
+    return corners
+
+
+def _q(problem: ConstrainedProblem, answer: Occupancy, weight: float) -> FloatArray:
+    """Return ``weight·objective + λ·constraints + γPy`` [S, A], where 0·(−∞) counts as 0."""
+    reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
+    if weight > 0.0:
+        reward = reward + weight * problem.objective
+    rows = problem.model.sparse().transitions
+    result: FloatArray = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
+    return result
 
 
 def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
     """Return an upper bound on every feasible policy's objective, from the duals alone."""
-    reward = problem.objective + np.tensordot(answer.multipliers, problem.constraints, axes=1)
-    rows = problem.model.sparse().transitions
-    q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
-    excess = max(0.0, float((q - answer.value[:, None]).max()))
+    excess = max(0.0, float((_q(problem, answer, 1.0) - answer.value[:, None]).max()))
     upper = float(answer.value[problem.start]) + excess * problem.span
     return upper - float(answer.multipliers @ problem.levels)
