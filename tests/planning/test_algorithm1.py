@@ -1202,5 +1202,7 @@ def test_a_method_of_a_belief_that_returns_nothing_is_named(name: str) -> None:
     belief = AnswersNone(name)
     kind = Correction.GENERAL if name == "correction" else None
     planner = Planner(constant(IN_CRATER), correction=kind)
-    with pytest.raises(InvalidProblemError, match=rf"AnswersNone\.{name}\(\) returned None"):
+    with pytest.raises(
+        InvalidProblemError, match=rf"AnswersNone\.{name}\(\) (returned None|is not)"
+    ):
         planner.plan(belief, 0)

@@ -421,14 +421,12 @@ def check_answers(belief: Belief, model: Model, discount: float) -> None:
         asked += [("move_corrections", 2, (discount,))]
     for name, count, given in asked:
         answer = getattr(belief, name)(*given)
+        call = f"{type(belief).__name__}.{name}()"
         parts = answer if count == 2 and isinstance(answer, tuple) else (answer,)
-        if len(parts) != count or any(np.shape(part) != shape for part in parts):
-            what = "an array" if count == 1 else "a pair of arrays"
-            found = "None" if answer is None else f"a {type(answer).__name__}"
-            raise InvalidProblemError(
-                f"{type(belief).__name__}.{name}() returned {found}, expected {what} of shape "
-                f"{shape}"
-            )
+        if len(parts) != count:
+            raise InvalidProblemError(f"{call} returned {answer!r}, expected a pair of arrays")
+        for part in parts:
+            numbers(part, call, shape, InvalidProblemError, packed=False)
 
 
 def without_idle_moves(problem: ConstrainedProblem, policy: IntArray) -> IntArray:
