@@ -317,3 +317,26 @@ def test_a_large_model_claims_no_more_than_its_policy_has() -> None:
         value += np.linalg.solve(among, (side - value + walk @ value).astype(float))
     assert (found.value <= value).all()
     assert found.value == pytest.approx(value.astype(float), abs=1e-10)
+
+
+def test_a_long_way_home_takes_few_rounds_on_a_general_model() -> None:
+    # A corridor of 400 states: back with 0.9, on with 0.1, so that no state is evaluated alone.
+    states = np.arange(400)
+    dense_rows = np.zeros((400, 2, 400))
+    dense_rows[states, 0, np.maximum(0, states - 1)] += 0.9
+    dense_rows[states, 0, np.minimum(399, states + 1)] += 0.1
+    dense_rows[states, 1, states] = 1.0
+    found = solve_return(SparseMDP.from_dense(dense_rows), np.zeros((400, 2)), np.zeros(1, int))
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(np.ones(400), abs=1e-9)
+    assert found.rounds <= 10
+
+
+def test_a_small_gain_adds_up_where_it_is_repeated() -> None:
+    # Between 1 and 2 one goes to and fro; from 2 one in 10¹³ tries leads home. Nothing is lost.
+    rare = 1e-13
+    rows = [[[1.0, 0.0, 0.0]], [[0.0, 0.0, 1.0]], [[rare, 1.0 - rare, 0.0]]]
+    found = solve_return(SparseMDP.from_dense(rows), np.zeros((3, 1)), np.zeros(1, int))
+    assert found.policy.tolist() == [GIVE_UP, 0, 0]
+    assert (found.value <= 1.0).all()
+    assert found.value[1:].min() > 0.9 or found.status is not Status.OPTIMAL
