@@ -34,8 +34,6 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.observations import Reveal
 from homeward.bonuses import Bonus, Information, Uncover
-from homeward.certificates.confidence import ReturnCount
-from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.compiling import njit
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
@@ -49,6 +47,8 @@ from homeward.paper.mars import RING
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.plan import Plan
+from homeward.referee.exact import dense_transitions, play_out
+from homeward.referee.sampling import ReturnCount
 from homeward.runs.config import checked
 from homeward.solvers import GIVE_UP
 from homeward.studies.work import play

@@ -22,11 +22,11 @@ import numpy as np
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan
+from homeward.referee.exact import dense_transitions, exact_recall, exact_way
 from lab.check.calibration import (
     MARS_DISCOUNT,
     SHORT_SIGHTED,

@@ -16,11 +16,11 @@ from scipy.optimize import linprog
 from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.policy_values import dense_transitions
 from homeward.criteria import Criterion, EarnAtLeast, StayInside
 from homeward.models import Model, Moves
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan
+from homeward.referee.exact import dense_transitions
 from homeward.solvers import Status
 from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import BoundCase, far_bonus
@@ -30,7 +30,7 @@ from lab.check.soundness import BoundCase, far_bonus
 class Directly:
     """The comparison of one plan with a direct LP of the same problem."""
 
-    status: Status  # of the plan
+    status: str  # of the plan
     referee: Status  # of the LP
     difference: float  # of the objectives, relative to them or to the largest single reward
     shortfall: float  # largest shortfall of the plan from a level, in units of its range

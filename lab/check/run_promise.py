@@ -27,13 +27,13 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief, Rows, Transition, Visit
 from homeward.beliefs.corrections import changes_state
 from homeward.bonuses import Bonus, RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import Criterion, Home, ReturnHome, StayInside
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.promise import Held, Promise
+from homeward.referee.exact import dense_transitions, exact_return
 from homeward.solvers import GIVE_UP
 
 Kind = Literal[

@@ -16,14 +16,14 @@ import numpy as np
 
 from homeward.beliefs import DirichletBelief
 from homeward.bonuses import RMax
-from homeward.certificates.confidence import ReturnCount
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.world import Prior, TileMap, tile_belief
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
 from homeward.planning.returning.sampled import Sampled
+from homeward.referee.exact import dense_transitions, exact_return
+from homeward.referee.sampling import ReturnCount
 
 POND = TileMap(("SFF", "FHF", "FFF"))
 PRIORS: dict[str, Prior] = {

@@ -19,7 +19,6 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import Limit, ReturnHome
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make as make_grid
@@ -32,6 +31,7 @@ from homeward.planning.explorer import Explorer
 from homeward.planning.ledger import Ledger
 from homeward.planning.promise import Held
 from homeward.planning.remote import held_ways
+from homeward.referee.exact import dense_transitions, exact_return
 from homeward.replay.moment import Moment
 from homeward.runs.config import checked
 from homeward.solvers import GIVE_UP

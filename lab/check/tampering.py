@@ -25,14 +25,14 @@ import numpy as np
 from homeward.arrays import BoolArray, IntArray
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import PlanCase, judge
-from homeward.certificates.claims import CriterionClaims
-from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import Criterion, EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Verdict
+from homeward.referee.certificate import judge
+from homeward.referee.claims import CriterionClaims, PlanCase
+from homeward.referee.exact import enumerated_values
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case

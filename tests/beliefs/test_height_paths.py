@@ -11,7 +11,6 @@ from scipy.stats import multivariate_normal
 
 from homeward.beliefs import TerrainBelief, Transition
 from homeward.beliefs.base import MoveSets
-from homeward.certificates.joint_check import together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,16 +88,11 @@ def test_a_path_works_as_often_as_a_multivariate_normal_says(
     assert low <= truth + 2e-6
     assert high >= truth - 2e-6
     assert high - low <= 2e-3
-    told = together(belief, edges)
-    assert told is not None
-    assert low <= told[0]
-    assert high >= told[1]
-    assert told == pytest.approx((truth, truth), abs=2e-6)
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
-def test_bounds_hold_around_cycles_and_the_referee_agrees(seed: int) -> None:
+def test_bounds_hold_around_cycles(seed: int) -> None:
     rng = np.random.default_rng(seed)
     belief = random_belief((3, 3), rng)
     heights = rng.normal(belief.height, np.sqrt(belief.variance), (20_000, 9))
@@ -108,11 +102,6 @@ def test_bounds_hold_around_cycles_and_the_referee_agrees(seed: int) -> None:
         share = counted(belief, edges, heights).mean()
         noise = 5.0 * math.sqrt(max(share * (1.0 - share), 1e-3) / len(heights))
         assert low - noise <= share <= high + noise
-        told = together(belief, edges)
-        assert told is not None
-        assert low <= told[0]
-        assert high >= told[1]
-        assert told[0] - low <= 2e-3
 
 
 def test_cells_of_informative_attempts_are_judged_by_single_moves() -> None:
@@ -130,9 +119,6 @@ def test_cells_of_informative_attempts_are_judged_by_single_moves() -> None:
     assert high >= share - 0.005
     risks = after.blocked_probability()
     assert low == pytest.approx(max(0.0, 1.0 - sum(risks[edge] for edge in edges)))
-    told = together(after, edges)
-    assert told is not None
-    assert (low, high) == pytest.approx(told, abs=1e-9)
 
 
 def test_sure_and_impossible_moves_are_exact() -> None:

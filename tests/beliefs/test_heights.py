@@ -18,10 +18,10 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.beliefs.observations import Heights, Transition
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError, InvalidProblemError
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.exact import dense_transitions, exact_recall, exact_return
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

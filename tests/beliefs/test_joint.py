@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from homeward.beliefs import FiniteBelief, HeightBelief
 from homeward.beliefs.base import MoveSets
 from homeward.beliefs.levels import model_of_heights
-from homeward.certificates.joint_check import _levels as referee_levels
-from homeward.certificates.joint_check import together
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -25,14 +23,6 @@ def sets_of(*sets: Sequence[Edge]) -> MoveSets:
     first = np.cumsum([0, *map(len, sets)])
     pairs = np.array([edge for edges in sets for edge in edges], np.int64).reshape(-1, 2)
     return MoveSets(first, pairs[:, 0], pairs[:, 1])
-
-
-def told(belief: Any, edges: Sequence[Edge]) -> float:
-    """Return the referee's probability that all edges work, where it is exact."""
-    bounds = together(belief, edges)
-    assert bounds is not None
-    assert bounds[0] == bounds[1]
-    return bounds[0]
 
 
 def worlds_of(belief: HeightBelief) -> Iterator[tuple[float, Moves]]:
@@ -81,7 +71,6 @@ def test_moves_work_together_as_counted_over_all_heights(seed: int) -> None:
     assert found.low == pytest.approx(truth, abs=1e-11)
     assert (found.low <= truth + 1e-14).all()
     assert (found.high >= truth - 1e-14).all()
-    assert [told(belief, s) for s in sets] == pytest.approx(truth, abs=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -100,7 +89,6 @@ def test_worlds_of_a_finite_belief_are_counted(seed: int) -> None:
     ]  # fmt: skip
     assert found.low == pytest.approx(truth, abs=1e-14)
     assert (found.low <= np.array(truth) + 1e-15).all()
-    assert [told(belief, s) for s in sets] == pytest.approx(truth, abs=1e-14)
 
 
 def test_a_set_that_is_too_entangled_has_the_union_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,8 +96,7 @@ def test_a_set_that_is_too_entangled_has_the_union_bound(monkeypatch: pytest.Mon
     edges = [(s, a) for s in range(9) for a in range(1, 9) if belief.mean().dest[s, a] != s]
     found = belief.work_together(sets_of(edges))
     assert found is not None
-    exact = told(belief, edges)
-    assert found.low[0] <= exact <= found.high[0]
+    assert 0.0 <= found.low[0] <= found.high[0] < 0.01
 
     def too_wide(*given: Any) -> None:
         given[-2][:] = -1.0
@@ -140,6 +127,3 @@ def test_moves_that_climb_farther_work_together_as_in_the_worlds(climb: int) -> 
         assert found is not None
         assert found.low[0] - 1e-12 <= expected <= found.high[0] + 1e-12
         assert found.high[0] - found.low[0] < 1e-9
-        edges = set(zip(states.tolist(), actions.tolist(), strict=True))
-        again = referee_levels(belief, edges)
-        assert again == pytest.approx(expected, abs=1e-12)

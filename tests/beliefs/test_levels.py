@@ -23,10 +23,10 @@ from homeward.beliefs.levels import (
     model_of_heights,
 )
 from homeward.bonuses import Uncover
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.exact import dense_transitions, exact_recall, exact_return
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

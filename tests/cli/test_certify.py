@@ -10,12 +10,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.certificates.kinds import NAME as HILL
 from tests.cli.test_app import homeward
+from tests.referee.kinds import NAME as HILL
 from tests.runs.kinds import meadow
 from typer.testing import CliRunner
 
-from homeward.certificates import certificate
 from homeward.cli.app import app
 from homeward.errors import HomewardError
 from homeward.runs import Run
@@ -280,7 +279,7 @@ def test_ctrl_c_exits_as_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(certificate, "sample", stop)
+    monkeypatch.setattr("homeward.referee.sampling.sample", stop)
     assert invoke(run.directory).exit_code == 130
 
 

@@ -8,7 +8,6 @@ import pytest
 from homeward.beliefs import Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.paper.counterexamples import (
@@ -28,6 +27,7 @@ from homeward.paper.counterexamples import (
     which_way_back,
 )
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.exact import dense_transitions, exact_return
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

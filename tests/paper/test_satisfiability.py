@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.errors import InvalidBeliefError, MissingExtraError
 from homeward.models import Moves
 from homeward.paper.counterexamples import known_odds
@@ -23,6 +22,7 @@ from homeward.paper.formulas import (
     random_formula,
 )
 from homeward.paper.satisfiability import SafetyDecision, ask_solver, decide, try_formulas
+from homeward.referee.exact import dense_transitions, exact_recall, exact_return
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from tests.conftest import DISCOUNTS, Silent, all_policies, dense, move_beliefs,
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import exact_recall, exact_return, exact_total
 from homeward.criteria import (
     Criterion,
     EarnAtLeast,
@@ -25,6 +24,7 @@ from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Plan, Verdict
+from homeward.referee.exact import exact_recall, exact_return, exact_total
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:

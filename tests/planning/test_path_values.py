@@ -11,12 +11,12 @@ from tests.beliefs.test_joint import random_heights, worlds_of
 
 from homeward.beliefs import FiniteBelief, HeightBelief, TerrainBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import judge
-from homeward.certificates.plan_case import PlanCase
-from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Evaluator
+from homeward.referee.certificate import judge
+from homeward.referee.claims import PlanCase
+from homeward.referee.exact import enumerated_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.plan_case import PlanCase
-from homeward.certificates.policy_values import enumerated_values
 from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.plan import Evaluator
+from homeward.referee.claims import PlanCase
+from homeward.referee.exact import enumerated_values
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 

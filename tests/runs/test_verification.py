@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.certificates.kinds import NAME as HILL
+from tests.referee.kinds import NAME as HILL
 from tests.runs.kinds import log_of, meadow
 
-from homeward.certificates import judge
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.referee.certificate import judge
 from homeward.runs import Run
 from homeward.runs import retracing as replaying
 from homeward.runs.log import to_line
@@ -21,7 +21,7 @@ from homeward.runs.verification import compare, plan_of_step
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homeward.certificates import PlanCase
+    from homeward.referee.claims import PlanCase
     from homeward.runs.verification import RecordedPlan
 
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Transition
-from homeward.certificates.claims import ActionEvidence
 from homeward.errors import InvalidInputError
 from homeward.planning.explorer import End, Loop, Step
 from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
 from homeward.planning.promise import Held
+from homeward.referee.claims import ActionEvidence
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from homeward.cli.show import print_table, progress_bar, say, say_json
 from homeward.words import at_least, floored, sentence
 
 if TYPE_CHECKING:
-    from homeward.certificates import Certificate
+    from homeward.referee.certificate import Certificate
     from homeward.runs.verification import RecordedPlan
 
 PARTS = {"plan": "the plan", "action": "the chosen action"}
@@ -63,9 +63,9 @@ def certify(
 
     homeward certify runs/valley --step 12 --episodes 50000 --confidence 0.999
     """
-    from homeward.certificates import certificate
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
+    from homeward.referee import certificate
     from homeward.runs import Run
     from homeward.runs.verification import compare, plan_of_step
     from homeward.studies.crews import cores

@@ -30,9 +30,9 @@ import numpy as np
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome, Situation
 from homeward.models import Model, Moves, SparseMDP
+from homeward.referee.exact import dense_transitions, exact_recall, exact_return
 from homeward.solvers import engine
 
 HOME = np.array([0])  # home [1]: the first state, in which the explorer starts

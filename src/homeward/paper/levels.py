@@ -18,7 +18,6 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
-from homeward.certificates.confidence import ReturnCount
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
@@ -26,6 +25,7 @@ from homeward.models import Moves
 from homeward.paper.mars import RING, clairvoyant
 from homeward.planning.explorer import Loop, Step
 from homeward.planning.promise import Held
+from homeward.referee.sampling import ReturnCount
 from homeward.runs.config import checked
 from homeward.studies.study import combine
 from homeward.studies.table import grouped

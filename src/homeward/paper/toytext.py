@@ -21,8 +21,6 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.certificates.confidence import ReturnCount
-from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.criteria import ReturnHome
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import make
@@ -39,6 +37,8 @@ from homeward.models import Model, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Loop
 from homeward.planning.returning.worlds import set_of
+from homeward.referee.exact import dense_transitions, play_out
+from homeward.referee.sampling import ReturnCount
 from homeward.runs.config import checked
 from homeward.studies.work import play
 

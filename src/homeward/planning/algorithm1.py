@@ -33,7 +33,6 @@ from homeward.beliefs import Belief, claim_of_moves, corrections_of
 from homeward.beliefs.base import mean_of
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import check_suits
-from homeward.certificates.claims import ActionEvidence
 from homeward.criteria import Criterion, Requirement, ReturnHome, Situation, check_steps
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Model, Moves
@@ -48,6 +47,7 @@ from homeward.planning.plan import (
 from homeward.planning.proof import lower, proven
 from homeward.planning.returning.sampled import Sampled
 from homeward.planning.world_values import Followed
+from homeward.referee.claims import ActionEvidence
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,

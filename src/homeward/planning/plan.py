@@ -15,9 +15,9 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.errors import InvalidProblemError
 from homeward.html import card
+from homeward.referee.claims import ActionEvidence, CriterionClaims, PlanClaims
 from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within

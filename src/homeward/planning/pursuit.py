@@ -9,10 +9,10 @@ import numpy as np
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.claims import ActionEvidence
 from homeward.criteria import StayInside
 from homeward.models import Model, Moves
 from homeward.planning.plan import CriterionEvidence, Evidence, Plan, Verdict
+from homeward.referee.claims import ActionEvidence
 from homeward.shared import Deferred
 from homeward.solvers import Status
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
-from homeward.certificates.claims import ActionEvidence
 from homeward.criteria import ReturnHome
 from homeward.models import Moves
 from homeward.planning.explorer import End
@@ -17,6 +16,7 @@ from homeward.planning.guide import Decision
 from homeward.planning.ledger import Ledger
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.promise import MAX_FREE_SHARE, Proposal
+from homeward.referee.claims import ActionEvidence
 from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
 from homeward.runs import Setup

@@ -19,16 +19,13 @@ import numpy as np
 from homeward.beliefs import Belief
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.refutation import learned
-from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
-from homeward.certificates.certificate import UNCORRECTED
-from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.plan_case import PlanCase
-from homeward.certificates.sampled_audit import audit_sampled
-from homeward.certificates.verdicts import Certificate, HomeVerdict, RunVerdict
 from homeward.criteria import ReturnHome
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError, prefixed
 from homeward.planning.explorer import End, Loop
 from homeward.planning.remote import RemoteExplorer
+from homeward.referee.certificate import UNCORRECTED, Certificate, HomeVerdict, RunVerdict
+from homeward.referee.claims import CLAIM_TOLERANCE, PlanCase
+from homeward.referee.runs import HomeClaim, audit, audit_sampled, why_not_auditable
 from homeward.runs import Run
 from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import Record

@@ -78,7 +78,7 @@ def certificate_of(folder: Path) -> dict[str, Any]:
     from, where its map is, the digests of its record and of the files that can be downloaded, the
     version of Homeward and the time. The digest of the steps is None if the log grew meanwhile.
     """
-    from homeward.certificates import certificate
+    from homeward.referee import certificate
 
     run, log = Run.open(folder), folder / STEPS
     steps = digest_of(log)

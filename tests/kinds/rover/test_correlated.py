@@ -11,12 +11,12 @@ from scipy.special import ndtr
 from tests.terrain.planetary import write_raster
 
 from homeward.beliefs.fields import CorrelatedTerrainBelief
-from homeward.certificates.budget_audit import HomeClaim, audit
 from homeward.errors import InvalidInputError
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.correlated import kernel_of
 from homeward.kinds.rover.kind import cells_of, make, prior_of, settle
 from homeward.kinds.rover.terrain import crossings_of
+from homeward.referee.runs import HomeClaim, audit
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.config import checked

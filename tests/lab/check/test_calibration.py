@@ -18,11 +18,11 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.levels import UNKNOWN, HeightBelief, model_of_heights
 from homeward.beliefs.observations import Reveal
 from homeward.bonuses import Uncover
-from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.exact import dense_transitions, exact_recall, exact_return
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
     RUN_BELIEFS,

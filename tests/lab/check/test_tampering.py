@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.certificates.cases import every_plan, ridge_plan
+from tests.referee.cases import every_plan, ridge_plan
 
-from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
+from homeward.referee.exact import enumerated_values
 from lab.check.tampering import (
     TAMPERS,
     Trial,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.criteria import ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.kinds.tabular.world import tile_belief, tile_map
@@ -25,6 +24,7 @@ from homeward.planning.promise import Held, Tally
 from homeward.planning.returning import Goal
 from homeward.planning.returning.sampled import Sampled, SampledReturning, come_home, draw
 from homeward.planning.returning.worlds import WorldReturning
+from homeward.referee.exact import dense_transitions, exact_return
 
 if TYPE_CHECKING:
     from homeward.models import Model

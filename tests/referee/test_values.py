@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import dense, models, value_of
 
-from homeward.certificates.policy_values import (
+from homeward.models import Model, Moves, SparseMDP
+from homeward.referee.exact import (
     can_return,
     dense_transitions,
     exact_recall,
@@ -14,7 +15,6 @@ from homeward.certificates.policy_values import (
     exact_total,
     play_out,
 )
-from homeward.models import Model, Moves, SparseMDP
 from homeward.solvers import GIVE_UP, solve_return
 from lab.check.run_promise import exact_return_within
 

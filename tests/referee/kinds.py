@@ -52,4 +52,4 @@ def make(config: HillConfig) -> Setup:
 
 
 HILL = Kind("hill", 1, HillConfig, make, (Visit, Transition), lambda belief, world: {})
-NAME = "tests.certificates.kinds:HILL"
+NAME = "tests.referee.kinds:HILL"

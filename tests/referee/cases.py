@@ -9,10 +9,10 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
 from homeward.beliefs.levels import HeightBelief
 from homeward.beliefs.observations import Reveal
-from homeward.certificates import PlanCase
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.claims import PlanCase
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
+from tests.referee.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import judge, policy_values, return_bounds
-from homeward.certificates.arithmetic import Recomputed
-from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidInputError
 from homeward.models import SparseMDP
+from homeward.referee import bounds, exact
+from homeward.referee.bounds import Recomputed
+from homeward.referee.certificate import judge
+from homeward.referee.exact import enumerated_values, why_not_enumerable
 
 
 def test_the_ridge_by_hand() -> None:
@@ -44,7 +45,7 @@ def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert why_not_enumerable(every_plan("heights")) == (
         "only a FiniteBelief can be enumerated, but this is a HeightBelief"
     )
-    monkeypatch.setattr(policy_values, "MAX_ENTRIES", 7)
+    monkeypatch.setattr(exact, "MAX_ENTRIES", 7)
     assert why_not_enumerable(ridge_plan()) == (
         "a world of 2 states and 2 actions is too large to enumerate"
     )
@@ -116,7 +117,7 @@ def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     case = made(ridge(), [ReturnHome(0.4, 0, within=4)], far, 0.5)
-    monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
+    monkeypatch.setattr(bounds, "MAX_LAYERS", 1)
     reason = "the return within 4 steps can't be checked: its values still change after 1 steps"
     with pytest.raises(InvalidInputError, match=reason):
         judge(case, method="arithmetic")

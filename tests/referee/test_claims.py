@@ -1,4 +1,4 @@
-"""What belongs to a plan that is to be checked."""
+"""A plan and all that a check of it needs; a plan that contradicts itself is refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
+from tests.referee.cases import every_plan, far, made, ridge, ridge_plan
 
-from homeward.certificates import PlanCase
 from homeward.criteria import (
     EarnAtLeast,
     ReturnHome,
@@ -17,6 +16,7 @@ from homeward.criteria import (
 )
 from homeward.errors import InvalidProblemError
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.claims import PlanCase
 
 
 def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:
@@ -26,11 +26,6 @@ def test_a_plan_takes_the_bonus_and_the_rewards_of_its_planner_along() -> None:
     assert case.rewards[0] is None
     np.testing.assert_array_equal(case.rewards[1], rewards)
     assert not case.bonus.flags.writeable
-
-
-def test_limits_are_taken_along() -> None:
-    case = made(ridge(), [EarnAtLeast(0.0, limits=(-1.0, 2.0))], far)
-    assert case.limits == ((-1.0, 2.0),)
 
 
 def test_the_planner_must_be_the_plans_own() -> None:
@@ -147,9 +142,9 @@ def test_an_infeasible_plan_may_have_an_endless_multiplier_and_no_other() -> Non
         replace(case, plan=replace(case.plan, gap=np.inf))
 
 
-def test_conflicts_are_named_once_and_in_order() -> None:
-    case = every_plan("general")
-    assert case.plan.conflict == (0,)
-    for wrong in ((1, 0), (1, 1)):
-        with pytest.raises(InvalidProblemError, match="expected ascending numbers"):
-            replace(case, plan=replace(case.plan, conflict=wrong))
+def test_the_stages_of_a_limited_way_home_are_followed_from_the_last_steps_on() -> None:
+    (criterion,) = made(ridge(), [ReturnHome(0.3, 0, within=5)], far).plan.criteria
+    policies = np.array([[-1, 1], [-1, 0], [-1, -1]])
+    layered = replace(criterion, return_layers=policies, return_since=np.array([1, 3, 9]))
+    stages = [(policy.tolist(), steps) for policy, steps in layered.stages()]
+    assert stages == [([-1, 1], 2), ([-1, 0], 3)]

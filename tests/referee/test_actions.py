@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.certificates.cases import (
+from tests.referee.cases import (
     CAMP,
     GO,
     RIDGE,
@@ -21,16 +21,16 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import judge
-from homeward.certificates.arithmetic import Recomputed
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.plan import Verdict
+from homeward.referee.bounds import Recomputed
+from homeward.referee.certificate import judge
 from lab.check.tampering import random_plan
 
 if TYPE_CHECKING:
-    from homeward.certificates import PlanCase
+    from homeward.referee.claims import PlanCase
 
 
 def with_row(case: PlanCase, action: int, **change: Any) -> PlanCase:

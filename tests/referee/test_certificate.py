@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.certificates.cases import (
+from tests.referee.cases import (
     RIDGE,
     every_belief,
     every_plan,
@@ -22,16 +22,16 @@ from tests.certificates.cases import (
 
 from homeward.beliefs import Belief, FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import judge
-from homeward.certificates.arithmetic import Recomputed
-from homeward.certificates.sampling import sample
 from homeward.criteria import EarnAtLeast, ReturnHome
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
+from homeward.referee.bounds import Recomputed
+from homeward.referee.certificate import judge
+from homeward.referee.sampling import sample
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.certificates import PlanCase
+    from homeward.referee.claims import PlanCase
 
 
 def with_bound(case: PlanCase, **claims: Any) -> PlanCase:
@@ -310,15 +310,17 @@ class Odd(Belief):
         return self.inner.sample(rng)
 
 
-def test_a_belief_of_ones_own_can_be_sampled_and_says_what_was_not_done() -> None:
+def test_a_plan_on_a_belief_of_ones_own_is_checked_by_the_beliefs_own_correction() -> None:
     case = made(Odd(), [ReturnHome(0.5, 0)], far, 0.5)
     found = judge(case, episodes=300)
     assert not found.refuted
-    assert found.notes[0].startswith("not enumerated: only a FiniteBelief")
-    assert found.notes[1].startswith("arithmetic not checked: the arithmetic of a Odd")
-    for method in ("exact", "arithmetic"):
-        with pytest.raises(InvalidInputError):
-            judge(case, method=method)
+    assert found.notes == (
+        "not enumerated: only a FiniteBelief can be enumerated, but this is a Odd",
+    )
+    with pytest.raises(InvalidInputError, match="only a FiniteBelief"):
+        judge(case, method="exact")
+    lie = with_bound(case, bound=case.plan.criteria[0].bound + 1e-3)
+    assert judge(lie, method="arithmetic").verdicts[0].refuted_by == ("arithmetic",)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Exact values of policies in a concrete world, and their mean over a finite belief.
+"""Exact values of policies in a known world, and their mean over a finite belief.
 
 The planner uses the mean model with corrections. This module evaluates policies in one known world,
-by plain linear solves or by simulation. The mean over a belief's worlds is the exact value, which
-no lower bound may exceed. The module shares no code with the planner.
+by plain linear solves on dense arrays. The mean over a belief's worlds is the exact value, which no
+lower bound may exceed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs import FiniteBelief
 from homeward.models import Model
-from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.plan_case import PlanCase
+    from homeward.referee.claims import CriterionClaims, PlanCase
 
+GIVE_UP = -1  # action of a return policy that gives up
 MAX_ENTRIES = 2_000_000  # largest number of entries of a world's dense transitions [S, A, S]
 MAX_SINGLE_STEPS = 100  # largest number of steps of a return policy that are computed one by one
 

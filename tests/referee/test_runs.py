@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 from tests.runs.kinds import meadow
 
-from homeward.beliefs import Belief, FiniteBelief
-from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.criteria import Limit
 from homeward.models import Moves
+from homeward.referee.exact import exact_return
+from homeward.referee.runs import (
+    HomeClaim,
+    _returning,
+    audit,
+    audit_sampled,
+    why_not_auditable,
+)
 from homeward.runs import Run
 from homeward.runs.log import to_line
 from homeward.runs.verification import plan_of_step
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from homeward.certificates.verdicts import HomeVerdict
+    from homeward.referee.certificate import HomeVerdict
 
 # Five places in a line: action 0 goes back, action 1 goes on.
 PLACES = np.arange(5)
@@ -368,3 +375,50 @@ def test_a_log_of_another_world_is_refuted(spent: Run) -> None:
     found = plan_of_step(spent)
     assert found.refuted
     assert found.reasons == ("step 2: the world does not reproduce the record",)
+
+
+CLAIM = HomeClaim("return", frozenset([0]), 0.5)
+
+
+def ledge() -> DirichletBelief:
+    """Return home, a ledge and a pit: stepping out is sure, stepping back fails once in ten."""
+    alpha = np.zeros((3, 2, 3))
+    alpha[0, 0, 0] = alpha[2, :, 2] = 1.0
+    alpha[0, 1, 1] = 1.0
+    alpha[1, :, 0], alpha[1, :, 2] = 900.0, 100.0
+    return DirichletBelief.independent(alpha)
+
+
+def sampled_step(spent: float, **changes: Any) -> SimpleNamespace:
+    """Return the record of a step out onto the ledge that spent `spent`."""
+    holding = {"opened": [[[], []]], "ways": [[[1], [0]]], "spent": [spent], "kept": 1.0 - spent}
+    return SimpleNamespace(step=1, state=0, action=1, next_state=1, holding=holding | changes)
+
+
+@pytest.mark.parametrize(("spent", "refuted"), [(0.12, False), (0.02, True)])
+def test_a_run_that_spent_too_little_is_refuted(spent: float, refuted: bool) -> None:
+    (verdict,) = audit_sampled([CLAIM], [(sampled_step(spent), ledge())])
+    assert verdict.refuted is refuted
+    assert verdict.charged == pytest.approx(0.1, abs=0.005)
+    assert "estimated, not proven" in verdict.upheld_text
+
+
+def test_an_action_that_is_taken_by_lot_is_charged_by_its_chance() -> None:
+    by_lot = sampled_step(0.02, sampled=[[0.02, 0.0, 1, 0.2]])
+    (verdict,) = audit_sampled([CLAIM], [(by_lot, ledge())])
+    assert not verdict.refuted
+    assert verdict.charged == pytest.approx(0.02, abs=0.001)
+
+
+def test_more_than_the_budget_and_an_unreadable_record_are_refuted() -> None:
+    for record in (sampled_step(0.6), sampled_step(0.12, ways=[[[9], [0]]])):
+        (verdict,) = audit_sampled([CLAIM], [(record, ledge())])
+        assert verdict.refuted
+
+
+def test_the_referee_evaluates_as_the_enumeration_does() -> None:
+    world = np.random.default_rng(0).dirichlet(np.ones(4), (4, 2))
+    policy = np.array([-1, 0, 1, 0])
+    exact = exact_return(world, policy, np.array([0]))
+    found = _returning(np.array([world, world]), policy, CLAIM)
+    assert found == pytest.approx(np.array([exact, exact]))

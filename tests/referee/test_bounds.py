@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.certificates.cases import GO, RIDGE, STAY, every_belief, every_plan, made, ridge_plan
+from tests.referee.cases import GO, RIDGE, STAY, every_belief, every_plan, made, ridge_plan
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.arithmetic import Recomputed
 from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
+from homeward.referee.bounds import Recomputed
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
-    from homeward.certificates import PlanCase
+    from homeward.referee.claims import PlanCase
 
 
 def agrees(case: PlanCase) -> None:
