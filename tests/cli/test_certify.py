@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from dataclasses import replace
 from itertools import product
@@ -16,7 +17,7 @@ from tests.runs.kinds import meadow
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
-from homeward.errors import HomewardError
+from homeward.errors import HomewardError, InvalidFileError
 from homeward.runs import Run
 from homeward.runs.log import text_of, to_line
 
@@ -151,7 +152,8 @@ def tampered(run: Run, line: int, field: str, value: object) -> None:
     path.write_bytes(b"".join(lines))
 
 
-NONSENSE: tuple[Any, ...] = (..., None, True, 2.5, -5, 10**6, 10**400, math.nan, "x", [], {})
+ODD: tuple[Any, ...] = (2.5, -5, 10**6, 10**400, math.nan, math.inf)
+NONSENSE: tuple[Any, ...] = (..., None, True, *ODD, "x", "\ud800", [], {})
 
 
 @pytest.mark.parametrize("paper", [False, True])
@@ -173,6 +175,40 @@ def test_nonsense_in_a_log_is_refuted_or_refused(
         if not isinstance(result.exception, HomewardError):
             assert isinstance(result.exception, SystemExit), (value, result.exception)
             assert result.exit_code == 1, value
+
+
+def test_a_damaged_last_line_of_an_ended_run_is_refused(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "grid", "grid", {"size": 4, "seed": 3, "limit": 3})
+    run.resume()
+    path = run.directory / "steps.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = b"".join(lines)
+    for log in (whole[:-9], whole[:-4] + b'0"}\n', whole[: -len(lines[-1])]):
+        path.write_bytes(log)
+        for result in (
+            invoke(run.directory),
+            CliRunner().invoke(app, ["runs", "show", str(run.directory)]),
+        ):
+            assert isinstance(result.exception, InvalidFileError), (log[-20:], result.output)
+            said = r"steps\.jsonl: has 2 of the 3 steps of the run: line 3 is damaged or missing"
+            assert re.search(said, str(result.exception))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("kept_bounds", [math.nan], r"step 3: the bound of “.*” is nan"),
+        ("kept_bounds", [1.5], r"step 3: the bound of “.*” is 1\.5"),
+        ("status", "\ud800", "line 3 is damaged: it is not a record"),
+    ],
+)
+def test_nonsense_is_not_shown(tmp_path: Path, field: str, value: object, said: str) -> None:
+    run = Run.create(tmp_path / "grid", "grid", {"size": 4, "seed": 3, "limit": 3})
+    run.resume()
+    tampered(run, -1, field, value)
+    result = CliRunner().invoke(app, ["runs", "show", str(run.directory)])
+    assert isinstance(result.exception, InvalidFileError)
+    assert re.search(said, str(result.exception))
 
 
 PARTS = ("kept", "spent", "ways", "path", "worth", "idle")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -66,7 +67,7 @@ def show_run(
     run = Run.open(directory)
     status, manifest, config = run.status, run.manifest, run.config
     promises = _promises(run)
-    records = list(run.records())
+    records = run.all_records()
     steps = [asdict(record) for record in records[-last:]] if last else []
     for step in steps:
         del step["seeds"]
@@ -292,7 +293,10 @@ def _promises(run: Run) -> tuple[Promise, ...]:
 def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, Any]:
     """Return a recorded step, as JSON values, as a row of the printed table."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
-    row |= {name: floored(bound) for name, bound in _named(promises, step["kept_bounds"])}
+    for name, bound in _named(promises, step["kept_bounds"]):
+        if not (math.isfinite(bound) and (bound <= 1.0 + 1e-9 or not promises)):
+            raise InvalidFileError(f"step {step['step']}: the bound of “{name}” is {bound!r}")
+        row[name] = floored(bound)
     if step["holding"] is None:
         return row | {"value": step["value"], "upper": step["upper"]}
     if "worth" not in step["holding"]:

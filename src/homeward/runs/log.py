@@ -114,6 +114,8 @@ def from_line(line: bytes) -> Record:
     text = text_of(line)
     try:
         value = json.loads(text)
+        if b"\\ud" in text:  # perhaps half of a pair of surrogates, which is no text
+            json.dumps(value, ensure_ascii=False).encode()
         for name in ("value", "upper"):
             value[name] = _number(value[name], name)
         for name in ("bounds", "kept_bounds"):

@@ -56,7 +56,7 @@ from homeward.runs.manifest import (
 from homeward.runs.observation_codec import decode
 from homeward.runs.retracing import replay, start_from, to_record
 from homeward.runs.vehicle import check_mission
-from homeward.words import run_facts, run_title, why_ended
+from homeward.words import counted, run_facts, run_title, why_ended
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -244,6 +244,21 @@ class Run:
     def records(self) -> Iterator[Record]:
         """Yield the recorded steps with observations as JSON; a process may still write the run."""
         return (record for record, _ in read_log(self.directory / STEPS))
+
+    def all_records(self) -> list[Record]:
+        """Return the recorded steps; raise if steps of a run that has ended are missing.
+
+        Resuming such a run takes the missing steps again.
+        """
+        manifest = self.manifest  # before the log, which may grow meanwhile
+        records = list(self.records())
+        if manifest.end is not None and len(records) < manifest.steps:
+            raise InvalidFileError(
+                f"{self.directory / STEPS}: has {len(records)} of the "
+                f"{counted(manifest.steps, 'step')} of the run: line {len(records) + 1} is damaged "
+                "or missing"
+            )
+        return records
 
     def trajectory(self) -> tuple[Record, ...]:
         """Return the recorded steps with decoded observations, whatever the version of the kind."""

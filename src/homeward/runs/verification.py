@@ -66,7 +66,7 @@ class RecordedPlan:
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     """Plan a recorded step again, by default the last step, without changing any file."""
-    records = list(run.records())
+    records = run.all_records()
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
     number = len(records) if step is None else step
