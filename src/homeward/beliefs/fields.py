@@ -48,13 +48,6 @@ from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, numbers, ow
 from homeward.beliefs.attempts import Attempts, Edges, mass
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.covariance import Calibration, Matern, check_calibration
-from homeward.beliefs.field_kernels import (
-    FIRST,
-    LAST,
-    add_columns,
-    columns_by_offset,
-    whitened_box,
-)
 from homeward.beliefs.grid_graph import BACK, STEPS, grid_graph, grid_size
 from homeward.beliefs.heights import SlopeBelief, finite_heights
 from homeward.beliefs.observations import Heights, Transition, in_turn
@@ -64,6 +57,7 @@ from homeward.threads import one_thread
 ROUNDING = 2.0**-44  # allowance for rounding in a variance, relative to the largest prior variance
 JITTER = 2.0**-36  # added to the diagonal before a draw, relative to the largest prior variance
 DOUBTFUL = 2.0**-20  # an outcome is doubtful if its opposite has more than this probability
+FIRST, LAST = 3, 6  # actions E to SW: taken from every cell, they meet each pair of cells once
 BOX_CAPS = (1.0, 2.0, 4.0, 8.0)  # largest widths of a box's intervals, in standard deviations
 FOLD = 4.0  # waiting measurements are used if they divide a height's variance by this or more
 MAX_CELLS = 10_000  # each measured cell has a column [S], so memory grows with the square of S
@@ -234,9 +228,11 @@ class CorrelatedTerrainBelief(SlopeBelief):
         """Return the prior covariances [k, S] in m² of heights at `cells` [k] with all heights."""
         if not isinstance(self.kernel, Matern):
             return self.kernel[cells]
-        rows = np.empty((len(cells), len(self.blocked)))
-        columns_by_offset(self._table, cells, rows)
-        return rows
+        row, column = (part[:, None] for part in np.divmod(cells, self.shape[1]))
+        down, right = (
+            np.abs(at - np.arange(n)) for at, n in zip((row, column), self.shape, strict=True)
+        )
+        return self._table[down[:, :, None], right[:, None]].reshape(len(cells), len(self.blocked))
 
     def covariance(self, cells: ArrayLike) -> FloatArray:
         """Return the covariance [k, k] in m² of heights at `cells` [k], given the measurements."""
@@ -334,12 +330,14 @@ class CorrelatedTerrainBelief(SlopeBelief):
         precision[cells] += 1.0 / errors
         weighted[cells] += values / errors
         gain = float(np.log(np.diagonal(lower)).sum() - 0.5 * np.log(errors).sum())  # nats
-        height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
-        add_columns(new, innovations, self.shape[1], height, variance, spread)
-        np.maximum(variance, self.least_variance, out=variance)
+        variance = np.maximum(self.variance - (new * new).sum(axis=0), self.least_variance)
+        spread, dest = self._spread.copy(), grid_graph(*self.shape).dest
+        for a in range(FIRST, LAST + 1):
+            rises = new[:, dest[:, a]] - new
+            spread[a - FIRST] -= (rises * rises).sum(axis=0)
         self.__dict__.update(
             _columns=_append(self._columns, new),
-            height=frozen(height),
+            height=frozen(self.height + innovations @ new),
             variance=frozen(variance),
             _spread=frozen(spread),
             _precision=frozen(precision),
@@ -378,11 +376,8 @@ class CorrelatedTerrainBelief(SlopeBelief):
         above = np.abs(high) <= np.abs(low)  # a failed move was too steep on the likelier side
         least = np.where(edges.worked, low, np.where(above, high, -np.inf))
         most = np.where(edges.worked, high, np.where(above, np.inf, low))
-        best, box = 0.0, np.empty((count, 2))
-        for cap in BOX_CAPS:
-            if whitened_box(lower, least, most, cap, box):
-                best = max(best, float(np.prod(mass(box[:, 0], box[:, 1]))))
-        return best
+        boxes = [_box(lower, least, most, cap) for cap in BOX_CAPS]
+        return max(float(np.prod(mass(box[:, 0], box[:, 1]))) for box in boxes)
 
     def _draw_error(self, rng: np.random.Generator) -> FloatArray:
         """Draw the deviations [S] in m of the heights from the prior mean, without measurements."""
@@ -456,6 +451,24 @@ class CorrelatedTerrainBelief(SlopeBelief):
         raise ImpossibleObservationError(
             f"none of {MAX_DRAWS} drawn worlds agrees with the {len(edges.start)} attempted moves"
         )
+
+
+def _box(lower: FloatArray, least: FloatArray, most: FloatArray, cap: float) -> FloatArray:
+    """Return intervals [n, 2] such that least ≤ L·z ≤ most for every z [n] in the box.
+
+    `lower` [n, n] is L, a lower triangular matrix. Each interval is at most `cap` wide. If one is
+    empty, the box has no mass.
+    """
+    box = np.zeros((len(least), 2))
+    for i, row in enumerate(lower):
+        ends = row[:i, None] * box[:i]
+        start = (least[i] - ends.min(axis=1).sum()) / row[i]
+        end = (most[i] - ends.max(axis=1).sum()) / row[i]
+        if end - start > cap:
+            middle = min(max(0.0, start + 0.5 * cap), end - 0.5 * cap)
+            start, end = middle - 0.5 * cap, middle + 0.5 * cap
+        box[i] = start, max(start, end)
+    return box
 
 
 def _covariance(values: ArrayLike, states: int) -> FloatArray:
