@@ -1,13 +1,9 @@
 """Corrections σ ≤ 0: rewards that make the mean model's value a lower bound under the belief.
 
-With a correction added to the reward, the value of a policy on the mean model is at most its
-expected value under the belief. `GENERAL` (the paper's Theorem 2) holds for any policy. `MOVES`
-(ours, about half as large) holds for mixtures of deterministic policies on move-or-stay models.
-``docs/theory.md`` has both proofs and their conditions. `NAIVE` is no correction and guarantees
-nothing; it is for comparison.
-
-Exploration is discounted by γ, so criteria add γ·exploring to the reward. The return is not
-discounted, so the return problem adds `returning` itself.
+`GENERAL` (the paper's Theorem 2) holds for any policy. `MOVES` (ours, about half as large) holds
+for mixtures of deterministic policies on move-or-stay models. `NAIVE` is no correction and
+guarantees nothing. ``docs/theory.md`` has the proofs. Exploration is discounted by γ, so criteria
+add γ·exploring to the reward; the return problem adds `returning` itself.
 
 Below, p = E[P] is the mean probability that a move works, and `dest` [S, A] are the destinations of
 moves. Every correction is 0 for a move whose destination is its own state.

@@ -1,22 +1,13 @@
 """Covariances of heights: Matérn kernels, their fit to measurements, and a check of calibration.
 
-A Matérn field of smoothness ν has the covariance σ²·m(d/ℓ) between heights at distance d:
+With the correlation matrix C = M(ℓ) + η·I of n measured heights y, the mean and the variance of the
+largest likelihood are μ = 1ᵀC⁻¹y / 1ᵀC⁻¹1 and σ² = (y − μ)ᵀC⁻¹(y − μ) / n. So `fit_kernel` searches
+only the length ℓ: a grid of lengths, then a Nelder-Mead search from its best point, to 1 %. η is
+the given noise over σ², in three rounds. The maximum is a local one.
 
-    ν = 3/2:  m(x) = (1 + √3·x) exp(−√3·x)
-    ν = 5/2:  m(x) = (1 + √5·x + 5x²/3) exp(−√5·x)
-
-*Fit.* `fit_kernel` maximises the marginal likelihood of measured heights. With the correlation
-matrix C = M(ℓ) + η·I, the best constant mean and the best variance have closed forms,
-
-    μ = 1ᵀC⁻¹y / 1ᵀC⁻¹1,    σ² = (y − μ)ᵀC⁻¹(y − μ) / n,
-
-so only ℓ is searched: a grid of lengths, then a Nelder-Mead search from its best point, to 1 %.
-η is the given noise over σ², in three rounds. The maximum is a local one.
-
-*Calibration.* If a pair B of measured neighbours is left out, the residual of its heights given all
-others is e = (Q_BB)⁻¹(Qy)_B with covariance (Q_BB)⁻¹, where Q is the inverse covariance of the
-measurements. So the standardised residual of each height difference is known without a second fit.
-Under a correct kernel each is standard normal.
+A kernel is judged by pairs B of measured neighbours. If B is left out, its residual is
+e = (Q_BB)⁻¹(Qy)_B with covariance (Q_BB)⁻¹, where Q is the inverse covariance of the measurements.
+So each standardised residual is known without a second fit, and is standard normal.
 """
 
 from __future__ import annotations

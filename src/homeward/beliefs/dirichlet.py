@@ -1,18 +1,13 @@
 """Dirichlet beliefs: unknown outcome distributions, one per state-action or shared by several.
 
-A state-action has O outcomes. Each outcome leads to a state or ends the process. Each state-action
-has one of C kinds. A kind is an unknown distribution over the O outcomes, with a Dirichlet prior
-that is independent of the other kinds. With one kind per state-action, these are the classical
-independent rows. State-actions of the same kind are tied: an observation of one informs all of
-them, so an explorer can predict transitions in states that it has not visited.
+A state-action has O outcomes, which lead to a state or end the process, and one of C kinds. A kind
+is an unknown distribution over the outcomes with a Dirichlet prior. State-actions of the same kind
+are tied: an observation of one informs all of them.
 
-Several outcomes of a state-action may lead to the same state, for instance if walls block them. The
-probability of that state is then the sum of theirs, and its distribution is Beta, so the mean and
-the correction are exact. If these outcomes coincide in all state-actions of a kind, they are merged
-into one, and the update is exact too. If they coincide only in some of them, an observation there
-does not determine the outcome, and the posterior would not be Dirichlet. Transitions of these
-state-actions are then never counted. The belief knows less than it could, and is the exact
-posterior of what was counted.
+Several outcomes may lead to the same state, for instance where walls block them. The probability of
+that state is then Beta, so mean and correction are exact. If the outcomes coincide in all
+state-actions of a kind, they are merged. If they coincide only in some, transitions there do not
+determine the outcome and are never counted: the belief knows less than it could.
 """
 
 from __future__ import annotations

@@ -2,34 +2,13 @@
 
 Heights are jointly normal with a given mean and covariance K. Measurements are normal around the
 true heights, so the posterior is exact: cov = K − WᵀW, where each measured height appends one
-column w [S] to W. A measurement of cells C with noise R solves
+column w [S] to W. Mean, variances and the variances of rises between neighbours are kept up to
+date; no matrix [S, S] is formed. A second measurement of a cell waits until the waiting ones would
+together divide the variance of its height by `FOLD`; then they are used as one.
 
-    k = K[C, :] − W[:, C]ᵀW,    LLᵀ = k[:, C] + R,    w = L⁻¹k,
-
-at a cost of |C|·n·S for n columns. Mean, variances and the variances of the height differences
-between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Beliefs before and
-after an update share the columns, which are never changed after they are written.
-
-**Repeated measurements.** A second measurement of a cell waits. Once the waiting measurements of a
-cell would together reduce the variance of its height by the factor `FOLD`, they are used as one
-measurement, which is exact. So the number of columns of a cell grows only with the logarithm of its
-precision. Waiting measurements are not part of the belief. Whether a measurement waits depends on
-variances alone, not on measured heights. A measurement that was used stays in use. So all proofs
-about the course of a run hold for the measurements in use.
-
-**What is proven.** A move works if the height difference of its ends is within limits. Given the
-measurements, that difference is normal, so the move's success probability is exact. Let W be the
-outcomes of all attempted moves. The success of an attempted move is 1 or 0. Let E be the event that
-another move works, or that it never works. Given the measurements, Pr(E | W) ≤ Pr(E) / Pr(W).
-Pr(W) is at least the mass of a box of independent normals on which all doubtful outcomes hold,
-minus the probabilities that each almost certain outcome is violated. If both ends of every
-attempted move are measured precisely, Pr(W) is 1 and probabilities are exact; otherwise
-`success_bounds` returns bounds.
-
-Successes of different moves are correlated. The corrections and the budget of a run use only single
-moves and sums of their risks. None of their proofs needs independence (``docs/theory.md``, sections
-2, 5 and 11). All proofs assume the given kernel. A kernel fitted to the measurements adds an error
-that is not bounded; see `covariance.check_calibration`.
+The outcomes W of attempted moves have at least the probability `outcome_mass`, and any event E has
+Pr(E | W) ≤ Pr(E) / Pr(W). ``docs/theory.md``, section 15, has the proofs. All assume the given
+kernel. Read `covariance` next, which fits a kernel and judges it.
 """
 
 from __future__ import annotations

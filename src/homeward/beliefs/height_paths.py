@@ -3,24 +3,12 @@
 A move works if the rise between its two cells is within limits. So a set of moves is a graph of
 cells, in which each pair of cells has a window: an interval of allowed rises. A forest of the
 riskiest pairs is integrated cell by cell, leaves first. The risks of the other pairs are subtracted
-(union bound). A simple path is a forest itself, and is integrated by one forward pass with
-one-dimensional integrals.
+(union bound). A simple path is a forest itself.
 
-**Lower bound.** Let g(x) be the probability that all pairs in the part of a cell's subtree that is
-integrated so far work, given the cell's height x. Then g, the density f = φ·g, and the mass of f in
-a sliding window or beyond it are all log-concave in x (Prékopa). Each cell has a grid in units of
-its standard deviation. On a bin with normal mass q, at whose ends g is at least u and v, g is at
-least u^(1−t)·v^t at the place t from 0 to 1, so by Jensen's inequality
-
-    ∫ φ g  ≥  q·u^(1−t̄)·v^t̄  ≥  q / ((1 − t̄)/u + t̄/v),
-
-where t̄ is the mean place in the bin. Parts of a bin are bounded in the same way, by the harmonic
-mean of the densities at their ends. The error is of second order in the width of a bin.
-
-**Upper bound.** When a pair joins two subtrees, the probability that all pairs work falls by the
-probability that its rise is outside its window while both subtrees work. That mass is log-concave
-on each side of the window, so it has the same kind of lower bound. Subtracting this lower bound
-gives an upper bound. See ``docs/theory.md``, section 14.
+Let g(x) be the probability that all pairs work in the part of a cell's subtree that is integrated
+so far, given the cell's height x. Masses of φ·g in a window, or beyond it, are log-concave in x. So
+on a grid of x they are bounded from below by their values at the ends of bins. What lies outside
+the windows, bounded so, is subtracted for the upper bound (``docs/theory.md``, section 14).
 """
 
 from __future__ import annotations

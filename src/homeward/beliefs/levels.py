@@ -2,16 +2,13 @@
 
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
 one of eight neighbours works if the destination is at most c levels higher, where c is `climb`;
-drops of any depth work. Moves off the map or into a wall never work. In each world a move always or
-never works. Heights are seen exactly, so the height of a square is either known or distributed as
-its prior.
-
-With F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,
+drops of any depth work. Moves off the map or into a wall never work. Heights are seen exactly. With
+F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,
 
     p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + c).
 
-In this model a wall has a height too. An explorer is never in a wall, so moves out of a wall do not
-matter: the risk that s is a wall counts only for moves into s. No move out of a known wall works.
+A wall has a height too in this model: an explorer is never in a wall, so moves out of one do not
+matter. No move out of a known wall works. Read `heights` next.
 """
 
 from __future__ import annotations
