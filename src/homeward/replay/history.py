@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from homeward.arrays import IntArray
-from homeward.beliefs.refutation import learned
+from homeward.beliefs.refutation import absorbed
 from homeward.errors import InvalidFileError
 from homeward.models import Moves
 from homeward.planning.general import returning_of
@@ -74,10 +74,14 @@ class Checkpoints(Generic[T]):
         self._recent = step, value
         return value
 
+    def is_due(self, step: int) -> bool:
+        """Return whether a step is the next checkpoint."""
+        return step == max(self.kept) + self.spacing
+
     def keep(self, step: int, value: T) -> None:
         """Store the value after a step if this step is the next checkpoint."""
         last = max(self.kept)
-        if step != last + self.spacing:
+        if not self.is_due(step):
             return
         self.bytes += self.size(value, self.kept[last])
         self.kept[step] = value
@@ -110,8 +114,8 @@ class History:
         self._last = setup.belief.update(observation)
         self.known = [scene.measure(observation, self._last, 0.0)]  # [steps + 1]
         self.beliefs = Checkpoints(
-            self._last,
-            lambda n, before: self._learn(n, before)[1],
+            self._last.copy(),
+            lambda n, before: self._learn(n, before.copy())[1],
             _bytes,
             BELIEF_SPACING,
             max_bytes,
@@ -131,20 +135,22 @@ class History:
             number = self.reached + 1
             observation, self._last = self._learn(number, self._last)
             self.known.append(self.scene.measure(observation, self._last, self.known[-1]))
-            self.beliefs.keep(number, self._last)
+            if self.beliefs.is_due(number):
+                self.beliefs.keep(number, self._last.copy())
         return True
 
     def at(self, step: int) -> Belief:
         """Return the belief after a number of steps; a copy, so that its caches can be freed."""
         self.advance(step, float("inf"))
-        return copy.copy(self._last if step == self.reached else self.beliefs.at(step))
+        belief = self._last if step == self.reached else self.beliefs.at(step)
+        return copy.copy(belief.copy())
 
     def _learn(self, number: int, belief: Belief) -> tuple[Any, Belief]:
-        """Repeat a recorded step; return its observation and the updated belief."""
+        """Repeat a recorded step; return its observation and the belief, updated in place."""
         log, world = self.log, self.setup.world
         if self.scene.place is None:
             observation = log.observation(number, self.types)
-            return observation, learned(belief, observation, log.move(number))[0]
+            return observation, absorbed(belief, observation, log.move(number)).belief
         before, after = log.states[number - 1], log.nexts[number - 1]
         self.scene.place(before, number - 1)
         observation = world.act(log.actions[number - 1])
@@ -153,7 +159,7 @@ class History:
                 f"{log.path}: step {number} ends in state {after}, but repeating it gives "
                 f"{world.state}"
             )
-        return observation, learned(belief, observation, log.move(number))[0]
+        return observation, absorbed(belief, observation, log.move(number)).belief
 
 
 class Decisions:
@@ -210,8 +216,9 @@ def _bytes(belief: Belief, before: Belief | None) -> int:
 
     def arrays(state: Any) -> dict[int, Any]:
         names = vars(state) if hasattr(state, "__dict__") else getattr(state, "__slots__", ())
-        values = (getattr(state, name, None) for name in names)
-        return {id(value): value for value in values if isinstance(value, np.ndarray)}
+        values = [getattr(state, name, None) for name in names]
+        parts = [part for value in values if isinstance(value, tuple) for part in value]
+        return {id(each): each for each in values + parts if isinstance(each, np.ndarray)}
 
     shared = arrays(before)
     return sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)
