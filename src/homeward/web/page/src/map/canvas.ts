@@ -164,9 +164,6 @@ export class MapCanvas {
     this.drawPath(zoom);
     const step = scene.step.peek();
     const reached = details.targets.filter((cell) => (scene.run.reached.peek().get(cell) ?? Infinity) <= step);
-    for (const cell of details.targets)
-      drawTarget(context, this.centre(cell), between(7, zoom * 0.4, 14), reached.includes(cell));
-    this.canvas.dataset["reached"] = reached.join(" "); // for tests and other observers
     const way = scene.way.peek();
     const back = scene.back.peek();
     if (way) this.drawWay(way, zoom, true);
@@ -174,6 +171,10 @@ export class MapCanvas {
     const now = why?.step === step; // what is of another moment is not drawn as if it were of this one
     if (!way && back && now) this.drawWay(back, zoom, false);
     if (why?.proposal && now) this.drawProposal(why.proposal.path, zoom);
+    // above the lines, so that a target looks the same whenever the lines come
+    for (const cell of details.targets)
+      drawTarget(context, this.centre(cell), between(7, zoom * 0.4, 14), reached.includes(cell));
+    this.canvas.dataset["reached"] = reached.join(" "); // for tests and other observers
     const start = scene.run.stateAt(0);
     const here = scene.here.peek();
     if (start !== null) this.drawDisc(start, between(3.5, zoom * 0.24, 9), "#fff", INK, 2);
