@@ -179,50 +179,66 @@ class Planner:
         first = state if start is None else named_index(start, names, states, "the start", error)
         totals = np.empty((1 + len(self.criteria), states, model.actions))
 
-        # ξ ← ξ(β), and σ ← Σ E[min(0, P − E[P])], a correction of the mean model E[P]
+        # ξ ← ξ(β)
         bonus = self._bonus(belief, totals.shape[1:])
+        # σ ← Σ E[min(0, P − E[P])], or a tighter correction of the mean model E[P]
         situation = self.situation(belief, model, state, first)
         # M: π_r, v ← M.solve(). N.constraint reward ← (1 − γ)·v + γ·σ, N.lower bound ← δ
         requirements = self._require(situation, totals[1:])
         # N.reward ← E[R] + ξ, N.transition measure ← γ·E[P]
         np.add(model.reward, bonus, out=totals[0])
         silence_unreachable(model, totals[0], state)
-        outside = None if previous is None or self.recall is not None else previous.afterwards
-        outside = None if outside is None or outside.ndim != 1 else outside
-        posed = pose(model, self.discount, state, totals, requirements, outside, self.recall)
+        known = None if previous is None else previous.afterwards
+        posed = pose(model, self.discount, state, totals, requirements, known, self.recall)
         # π_o, v^ξ, v^σ ← N.solve under constraint()
-        solved, method = self._solve(posed.problem, requirements, previous)
-        if posed.unsure > 0.0 and np.isfinite(solved.upper):
-            upper, gap = solved.upper + posed.unsure, solved.gap + posed.unsure
-            solved = replace(solved, upper=upper, gap=gap)
+        solved, method = self._solve(posed, requirements, previous)
         # a ← argmax q^σ over the actions with which π_o may start
-        worthless = abs(solved.objective) <= WORTHLESS * posed.problem.worth
-        leaving = model.leaving(state)
-        stays = (leaving <= STAYS) & (bonus[state] == 0.0) & (model.reward[state] <= 0.0)
-        choice = decide(posed.problem, solved, None if worthless else stays)
+        stays = (model.leaving(state) <= STAYS) & (bonus[state] == 0.0)
+        stays &= model.reward[state] <= 0.0
+        choice = decide(posed.problem, solved, stays)
 
-        status = solved.status
-        if status is Status.OPTIMAL:
-            found = (r.returns.status for r in requirements)
-            status = next((other for other in found if other is not Status.OPTIMAL), status)
-        conflict = tuple(range(len(requirements))) if status is Status.INFEASIBLE else ()
-        if len(conflict) > 1:  # posing the problem has overwritten the rewards
-            again = self._require(situation, np.empty_like(totals[1:]))
+        conflict: tuple[int, ...] = ()
+        if solved.status is Status.INFEASIBLE:
+            again = requirements
+            if len(again) > 1:  # posing the problem has overwritten the rewards
+                again = self._require(situation, np.empty_like(totals[1:]))
             conflict = conflict_of(model, self.discount, state, again, self.recall)
-        kind, once = situation.corrections.kind, None
-        if kind is Correction.MOVES and self.recall is None and requirements:
-            once = partial(self._collected_once, belief, state, requirements)
-        exits = None if posed.exits is None else posed.exits[state]
-        measures = [(r.least, r.unit) for r in requirements]
+        found = posed, requirements, solved, choice, stays
+        return self._explained(belief, situation, found, method, bool(bonus.max() > 0.0), conflict)
+
+    def _explained(
+        self,
+        belief: Belief,
+        situation: Situation,
+        found: tuple[Posed, list[Requirement], ConstrainedSolution, Choice, BoolArray],
+        method: Method,
+        bonus_left: bool,
+        conflict: tuple[int, ...],
+    ) -> Plan:
+        """Return the plan of a choice, with the bounds that its policies prove.
+
+        `found` are the problem, its requirements and solution, the choice, and `stays` of `decide`.
+        """
+        posed, requirements, solved, choice, stays = found
+        problem, state, kind = posed.problem, situation.state, situation.corrections.kind
+        model, status = situation.model, solved.status
+        if status is Status.OPTIMAL:
+            returns = (r.returns.status for r in requirements)
+            status = next((other for other in returns if other is not Status.OPTIMAL), status)
         outbound, chosen, afterwards = solved.policies, choice.policies, posed.afterwards
         if self.recall is not None:
-            outbound, chosen = (policies_by_step(each, states) for each in (outbound, chosen))
-            afterwards = None if afterwards is None else policies_by_step(afterwards, states)
+            outbound, chosen = (policies_by_step(each, model.states) for each in (outbound, chosen))
+            afterwards = None if afterwards is None else policies_by_step(afterwards, model.states)
         followed = Followed(state, self.discount, self.recall, posed.exits, afterwards)
         mixtures = (solved.weights, outbound), (choice.weights, chosen)
         sharp = None if kind is Correction.NAIVE else partial(proven, belief, followed)
-        proofs = solved.achieved, choice.values[1:], solved.multipliers
-        kept, span = zip(requirements, *proofs, strict=True), posed.problem.span
+        totals = solved.achieved, choice.values[1:], solved.multipliers
+        kept = zip(requirements, *totals, strict=True)
+        once = None
+        if kind is Correction.MOVES and self.recall is None and requirements:
+            once = partial(self._collected_once, belief, state, requirements)
+        exits = None if posed.exits is None else posed.exits[state]
+        judged = problem, solved, choice, model.leaving(state), stays, exits
         return Plan(
             state=state,
             action=choice.action,
@@ -235,17 +251,15 @@ class Planner:
             kept_weights=choice.weights,
             kept_outbound=chosen,
             kept_value=float(choice.values[0]),
-            criteria=tuple(_proven_of(span, sharp, mixtures, *each) for each in kept),
-            evidence=evidence_of(
-                posed.problem, solved, choice, leaving, stays, exits, measures, once
-            ),
+            criteria=tuple(_proven_of(problem.span, sharp, mixtures, *each) for each in kept),
+            evidence=evidence_of(*judged, [(r.least, r.unit) for r in requirements], once),
             correction=kind,
             discount=self.discount,
             method=method,
             rounds=solved.rounds,
-            bonus_left=float(bonus.max()) > 0.0,
-            worthless=worthless,
-            waits=bool(stays[choice.action]) or is_worthless(posed.problem, choice),
+            bonus_left=bonus_left,
+            worthless=is_worthless(problem, solved.objective),
+            waits=bool(stays[choice.action]) or is_worthless(problem, float(choice.values[0])),
             state_names=model.state_names,
             action_names=model.action_names,
             afterwards=afterwards,
@@ -308,7 +322,7 @@ class Planner:
 
     def _solve(
         self,
-        problem: ConstrainedProblem,
+        posed: Posed,
         requirements: Sequence[Requirement],
         previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
@@ -317,6 +331,7 @@ class Planner:
         A result without policies is discarded. A result that keeps every level is never replaced
         by one that claims infeasibility.
         """
+        problem = posed.problem
         starts: tuple[IntArray, ...] = ()
         hint = None
         if previous is not None and previous.steps == self.recall:
@@ -327,9 +342,15 @@ class Planner:
             hint = np.array(previous.multipliers) * [r.unit for r in requirements]
 
         def solve(method: Method) -> ConstrainedSolution:
-            if method == "lp":
-                return solve_occupancy(problem)
-            return solve_constrained(problem, starts, hint)
+            found = (
+                solve_occupancy(problem)
+                if method == "lp"
+                else solve_constrained(problem, starts, hint)
+            )
+            if posed.unsure > 0.0 and np.isfinite(found.upper):
+                upper, gap = found.upper + posed.unsure, found.gap + posed.unsure
+                found = replace(found, upper=upper, gap=gap)
+            return found
 
         final = (Status.OPTIMAL, Status.INFEASIBLE)
         other: Method = "lp" if self.method == "columns" else "columns"
@@ -466,11 +487,17 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the constrained problem of `requirements`; write the rewards of exits to `totals`.
+    """Return the constrained problem N; write the rewards of exits to `totals`.
 
-    `totals` [1 + K, S, A] are the objective and one reward per requirement. `afterwards` [S] is the
-    last plan's policy after an exit, as a warm start. The recall comes after `steps`. If `steps` is
-    None, it comes with probability 1 − γ at each step.
+    `totals` [1 + K, S, A] are the objective and one reward per requirement; each requirement adds
+    one constraint. `afterwards` [S] is the last plan's policy after an exit, as a warm start. The
+    recall comes after `steps`; if they are None, it comes with probability 1 − γ at each step.
+
+    If a criterion has a set to stay inside, the actions that leave the set are *exits*. An exit
+    ends the constrained process. The objective then gets the value of the best unconstrained
+    exploration after it, which is computed once. Constraints get 0 for the time after an exit. This
+    only lowers their totals, which are at least 0 in every world, so the bounds stay valid. With
+    several sets, an action that leaves one of them is an exit for all criteria.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits, most = exits_of(requirements), None
@@ -485,7 +512,7 @@ def pose(
     if leaves is None:
         return Posed(ConstrainedProblem(model, discount, state, totals, levels, most))
     solver, start = engine(model, discount, totals[:1], most), []
-    if afterwards is not None:
+    if steps is None and afterwards is not None and afterwards.ndim == 1:
         values = solver.evaluate(afterwards)
         if values.min() > -np.inf:  # all its actions can be chosen
             start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
@@ -518,12 +545,14 @@ def conflict_of(
     met), but may not be a smallest one. The problem must be infeasible; this is not checked.
     """
     count = len(requirements)
+    if count < 2:
+        return tuple(range(count))
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0
 
     def conflicts(chosen: Sequence[int]) -> bool:
         subset = [requirements[k] for k in chosen]
         totals = np.stack([nothing, *(r.reward for r in subset)])
-        posed = pose(model, discount, state, totals, subset, steps=steps)
+        posed = pose(model, discount, state, totals, subset, None, steps)
         return solve_constrained(posed.problem).status is Status.INFEASIBLE
 
     left = tuple(range(count))
@@ -548,15 +577,27 @@ class Choice:
     margin: float  # the least excess over a level
 
 
-def is_worthless(problem: ConstrainedProblem, choice: Choice) -> bool:
-    """Return whether the choice is worth 0 up to rounding."""
-    return bool(abs(choice.values[0]) <= WORTHLESS * problem.worth)
+def is_worthless(problem: ConstrainedProblem, value: float) -> bool:
+    """Return whether a value of the objective is 0 up to rounding."""
+    return abs(value) <= WORTHLESS * problem.worth
 
 
 def decide(
     problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
 ) -> Choice:
-    """Return the choice; `stays` [A], if given, masks the actions that neither move nor earn."""
+    """Return the safest choice; `stays` [A] masks the actions that neither move nor earn.
+
+    Call the policies with the same first action a *share* of the mixture. The bound of the mixture
+    is an average over its shares, so with one criterion the share with the best bound keeps at
+    least the bound of the mixture. That share is taken, with two exceptions. Both use *variants*:
+    policies of the mixture with another action in the current state.
+
+    - With several criteria, there may be no share that keeps all levels. Then the best variant that
+      keeps them is taken. If there is none, the share with the largest margin to its most violated
+      level is taken, and `Plan.keeps_all` is False.
+    - If the plan has value but the safest share waits or moves without gain, the explorer would do
+      so for ever. Then the best variant that has value and keeps the levels is taken.
+    """
     firsts = solved.policies[:, problem.start]
     shares = []
     for action in set(firsts.tolist()):
@@ -568,7 +609,9 @@ def decide(
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
     within = met_within(problem.span)
     kept = safest.margin >= -within
-    stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, safest))
+    value = float(safest.values[0])
+    stays = None if is_worthless(problem, solved.objective) else stays
+    stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, value))
     if solved.status is Status.INFEASIBLE or (kept and not stuck):
         return safest
     others = [other for other in _variants(problem, solved) if other.margin >= -within]
