@@ -168,7 +168,7 @@ def hill(site: Site, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("terrain") / "hill.npy"
     np.save(path, heights)
     config = {"terrain": str(path), "pixel": 2.0, "cell": 2.0, "start": [22, 3], "limit": 4}
-    config |= {"ground": "paper"}
+    config |= {"ground": "paper", "known": 0.01}  # from its foot the hill is known to 0.1 m
     Run.create(site.root / "hill", "rover", config).resume()
     return "hill"
 
