@@ -19,8 +19,7 @@ from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.criteria import Requirement
 from homeward.models import Model, Moves
 from homeward.planning.returning.policies import can_reach
-from homeward.solvers import GIVE_UP
-from homeward.solvers.folding import fold, solve_folded
+from homeward.solvers import GIVE_UP, return_value
 from homeward.solvers.policies import engine
 from homeward.solvers.problems import end_at
 from homeward.solvers.steps_left import (
@@ -113,16 +112,9 @@ def way_home(world: Model, requirement: Requirement) -> FloatArray:
         return at_home[ahead].astype(np.float64)
     rows = world.transitions[each * world.actions + act]
     trying = (returns.policy != GIVE_UP) & ~at_home
-    active = np.flatnonzero(can_reach(rows > 0.0, at_home, trying) & trying).astype(np.int32)
-    value = at_home.astype(np.float64)
-    if not active.size:
-        return value
-    onward, leave = fold(world, 1.0).rows(active, returns.policy)
-    gain = np.column_stack([onward @ value, leave])
-    solved = solve_folded(onward[:, active], leave, gain)
-    if solved is not None and np.isfinite(solved).all() and solved[:, 1].min() > 0.0:
-        value[active] = np.clip(solved[:, 0] - UNIT * solved[:, 1], 0.0, 1.0)
-    return value
+    leads = can_reach(rows > 0.0, at_home, trying) & trying  # else the policy is not proper here
+    policy = np.where(leads, returns.policy, GIVE_UP)
+    return return_value(world, np.zeros(world.reward.shape), requirement.home, policy)
 
 
 def _totals(
