@@ -30,6 +30,7 @@ from homeward.planning.promise import BUDGET_TOLERANCE, Proposal
 from homeward.planning.returning import Found
 from homeward.planning.returning.policies import PolicyOptions
 from homeward.planning.returning.sampled import LOT_SHARE, MIN_LOT, Sampled, tally_of
+from homeward.solvers import PolicySolution, Status
 from homeward.solvers.policies import engine
 from homeward.threads import on_one_thread
 
@@ -44,9 +45,8 @@ BUDGET_LEVELS = 100  # levels of the remaining budget in `budgets_needed`
 MAX_BUDGETS = 10  # most budgets that `budgets_needed` tries
 MIN_RATE_SHARE = 1e-6  # least rate that is reported, as a fraction of the floor
 MAX_PRICE_ROUNDS = 50  # largest number of rounds of Dinkelbach's method
-MAX_POLICY_ROUNDS = 200  # largest number of rounds of policy iteration for one price
 EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)
-STOP_PROBABILITY = 1e-10  # probability that a path ends at a step, so that all values are finite
+STOP_PROBABILITY = 1e-12  # probability that a path ends at a step, so that all values are finite
 
 
 NO_POLICY: IntArray = frozen(np.empty(0, np.int32))
@@ -242,12 +242,9 @@ def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
 
 def _reached(model: SparseMDP, ratio: Ratio, state: int) -> BoolArray:
     """Return the mask [S] of the states in which a proposal may collect a bonus from `state`."""
-    on = ~(ratio.collects | ratio.quits)
-    rows = model.transitions[np.arange(model.states) * model.actions + ratio.policy]
-    links = (diags_array(on.astype(np.float64)) @ rows).tocsr()
-    reached = np.zeros(model.states, np.bool_)
-    reached[breadth_first_order(links, state, return_predecessors=False)] = True
-    return reached & ratio.collects
+    on = np.arange(model.actions) == ratio.policy[:, None]
+    on &= ~(ratio.collects | ratio.quits)[:, None]
+    return reached(model, on, state) & ratio.collects
 
 
 def budgets_needed(model: SparseMDP, ratio: Ratio, share: FloatArray, state: int) -> float:
@@ -320,12 +317,21 @@ def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
     if not (usable & (model.reward > 0.0)).any():
         return 0.0
     rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
-    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
-    links = csr_array(parts, (model.states, model.states))
-    met = breadth_first_order(links, state, return_predecessors=False)
     ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # other actions end the process
     solved = engine(ending, 1.0 - EARNING_RECALL, ending.reward[None]).optimise(np.ones(1))
-    return max(0.0, EARNING_RECALL * float(solved.values[0, met].max())) * (1.0 + 1e-9)
+    most = float(solved.values[0, reached(model, usable, state)].max())
+    return max(0.0, EARNING_RECALL * most) * (1.0 + 1e-9)
+
+
+def reached(model: SparseMDP, usable: BoolArray, state: int) -> BoolArray:
+    """Return the mask [S] of the states that `usable` [S, A] actions may reach from `state`."""
+    rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
+    rows.eliminate_zeros()
+    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
+    links = csr_array(parts, (model.states, model.states))
+    met = np.zeros(model.states, np.bool_)
+    met[breadth_first_order(links, state, return_predecessors=False)] = True
+    return met
 
 
 def best_ratio(
@@ -343,79 +349,71 @@ def best_ratio(
 
     `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
     [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
-    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1. If
-    it `may_fail`, it may also end without a bonus, in any state other than `state`.
+    `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1,
+    unless the process ends. If it `may_fail`, it may also quit in any state other than `state`.
     """
     usable = allowed & np.isfinite(model.reward)
-    forgone = most_earned(model, usable if free is None else usable & free, state)
-    reward = np.where(usable, model.reward - toll - forgone, 0.0)
-    ends = np.where(usable, bonus, 0.0)
-    if not usable[state].any() or not (ends > 0.0).any():
-        return NO_RATIO
-    price, best = 0.0, NO_RATIO
-    least = 1e-9 * float(ends.max()) / float(cost[usable].max())
+    collects = usable & (bonus > 0.0)
     quits: BoolArray = np.full(model.states, may_fail)
     quits[state] = False
+    onward, start, inside = _collecting(model, usable, collects, quits)
+    if not (inside[state] and collects.any()):
+        return NO_RATIO
+    forgone = most_earned(model, usable if free is None else usable & free, state)
+    reward = np.where(usable, model.reward - toll - forgone, -np.inf)
+    # Actions 0 to A − 1 go on, A to 2A − 1 are the same but collect and end, and 2A quits.
+    actions, never = model.actions, np.zeros((model.states, 1))
+    rows = model.transitions.tocoo()
+    here, action = np.divmod(rows.row, actions)
+    at, shape = here * (2 * actions + 1) + action, (model.states * (2 * actions + 1), model.states)
+    scale = max(1.0, float(cost[usable].max()))
+    dear = np.where(usable, cost, 0.0) / scale
+    gains = [
+        np.where(onward, reward, -np.inf),
+        np.where(collects, reward + bonus, -np.inf),
+        np.where((quits | ~inside)[:, None], 0.0, -np.inf),
+    ]
+    each = np.hstack([np.ones((model.states, 2 * actions)), never])
+    totals = np.stack([np.hstack(gains), each, np.hstack([dear, dear, never])])
+    longer = SparseMDP(csr_array((rows.data, (at, rows.col)), shape))
+    solver = engine(longer, 1.0 - STOP_PROBABILITY, totals)
+    first = PolicySolution(start, solver.evaluate(start), np.inf, Status.NOT_CONVERGED, 0)
+    least = 1e-9 * float(bonus[collects].max()) / float(dear.max())
+    price, best = 0.0, NO_RATIO
     for _ in range(MAX_PRICE_ROUNDS):
-        priced = _priced(model, ends, reward, cost, usable, quits, max(price, least), state)
-        if not 0.0 < priced.gain < np.inf or not priced.cost > 0.0:
+        first = solver.optimise(np.array([1.0, 0.0, -max(price, least)]), [first])
+        gain, steps, paid = first.values[:, state].tolist()
+        if not 0.0 < gain < np.inf or not paid > 0.0:
             break
-        ratio = priced.gain / priced.cost
-        if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
+        if best.action >= 0 and gain <= price * paid * (1.0 + 1e-12):
             break
-        price, best = ratio, priced
+        price, policy, kind = gain / paid, first.policy % actions, first.policy // actions
+        found = gain, steps, scale * paid, policy, kind == 1, kind == 2
+        best = Ratio(int(policy[state]), *found)
     return best
 
 
-def _priced(
-    model: SparseMDP,
-    ends: FloatArray,
-    reward: FloatArray,
-    cost: FloatArray,
-    usable: BoolArray,
-    quits: BoolArray,
-    price: float,
-    state: int,
-) -> Ratio:
-    """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
+def _collecting(
+    model: SparseMDP, usable: BoolArray, collects: BoolArray, quits: BoolArray
+) -> tuple[BoolArray, IntArray, BoolArray]:
+    """Return the states from which a policy surely collects a bonus, or quits where `quits` [S].
 
-    In the states of the mask `quits` [S], a policy may end without a bonus. Policy iteration finds
-    the best policy. Each step ends the path with `STOP_PROBABILITY`, so that a policy that never
-    collects a bonus has a finite, very low value.
+    They are the third result, a mask [S]. The first one masks the `usable` [S, A] actions that
+    surely stay in these states, and the second one is such a policy [S], with actions numbered as
+    in `best_ratio`; in the other states it quits. `collects` [S, A] are the actions with a bonus.
     """
-    states, shape = np.arange(model.states), usable.shape
-    paid = np.where(usable, reward - price * cost, -np.inf)
-    ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
-    last, last_action = ending.max(axis=1), ending.argmax(axis=1)
-    nowhere = ~np.any(usable, axis=1)  # states without an action: their value is below any other
-    bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
-    quits = quits & ~(last > 0.0)
-    stops = np.isfinite(last) | nowhere | quits
-    last = np.where(quits, 0.0, np.where(nowhere, bottom, last))
-    policy = np.where(stops, last_action, usable.argmax(axis=1))
-    for _ in range(MAX_POLICY_ROUNDS):
-        rows = model.transitions[states * model.actions + policy]
-        onward = diags_array(np.where(stops, 0.0, 1.0 - STOP_PROBABILITY)) @ rows
-        right = np.where(stops, last, paid[states, policy])
-        value = spsolve((eye_array(model.states) - onward).tocsc(), right)
-        going = paid + (1.0 - STOP_PROBABILITY) * (model.transitions @ value).reshape(shape)
-        best, ahead = going.argmax(axis=1), going.max(axis=1)
-        better = np.maximum(ahead, last) > value + 1e-11 * (1.0 + np.abs(value))
-        better &= ~nowhere
-        if not better.any():
-            break
-        ends_now = last >= ahead
-        stops = np.where(better, ends_now, stops)
-        policy = np.where(better, np.where(ends_now, last_action, best), policy)
-    rows = model.transitions[states * model.actions + policy]
-    onward = diags_array((~stops).astype(np.float64)) @ rows
-    paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
-    right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
-    right[stops & quits] = 0.0
-    # A policy that never collects has no total: a small stop probability makes it large instead.
-    system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
-    totals = np.atleast_2d(spsolve(system, right))[state]
-    found = np.where(np.isfinite(totals), totals, np.inf).tolist()
-    ended = stops & (quits | nowhere)
-    ratio = Ratio(int(policy[state]), *found)
-    return ratio._replace(policy=policy, collects=stops & ~ended, quits=ended)
+    links, ends = model.transitions > 0.0, collects.any(axis=1)
+    inside: BoolArray = np.ones(model.states, np.bool_)
+    while True:
+        onward = usable & ~(links @ ~inside).reshape(usable.shape)
+        start = np.where(ends, model.actions + collects.argmax(axis=1), 2 * model.actions)
+        met = ends | quits
+        while True:
+            closer = onward & (links @ met).reshape(usable.shape) & ~met[:, None]
+            new = closer.any(axis=1)
+            if not new.any():
+                break
+            start[new], met = closer.argmax(axis=1)[new], met | new
+        if (met == inside).all():
+            return onward & inside[:, None], start.astype(np.int32), inside
+        inside = met

@@ -201,7 +201,7 @@ def test_a_slippery_warehouse_is_explored_where_nothing_can_be_proven() -> None:
     planner = Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled(0.999, 1000))
     explorer = Explorer(planner, warehouse(), Floor(warehouse(), 0))
     steps = list(explorer.explore(60))
-    assert len(few) < 12 < len({0} | {step.state for step in steps}) == 24
+    assert len(few) < 20 < len({0} | {step.state for step in steps}) == 24
     assert all(step.plan.criteria[0].evaluator is Evaluator.SAMPLED for step in steps)
     assert explorer.held.kept >= 0.9 - 1e-9
     assert "not proven" in str(steps[0].plan)

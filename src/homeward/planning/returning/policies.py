@@ -14,20 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
 from homeward.beliefs.observations import Labels, Transition, Visit
 from homeward.errors import InvalidProblemError
-from homeward.models import Model
+from homeward.models import Model, SparseMDP
 from homeward.planning.promise import Promise
 from homeward.planning.returning import Goal
-from homeward.solvers import GIVE_UP
+from homeward.solvers import GIVE_UP, engine
 
 MIN_LEFT = 1e-300  # smallest remaining budget, to avoid division by 0
 HASTE = 1e-4  # loss of value per step when a policy is chosen, not when it is evaluated
-MAX_SWEEPS, SWEEP_TOLERANCE = 5000, 1e-10  # limits of value iteration when a policy is chosen
-MAX_DENSE = 10_000  # most entries of a full matrix whose sweeps are faster than sparse ones
 LEAST_LINK = 2.0**-53  # largest probability of a transition that a linear solve can't tell from 0
 
 
@@ -150,18 +148,13 @@ def quick_way(transitions: csr_array, closed: BoolArray, at_home: BoolArray) -> 
     policy could repeat a move that works in one world of two: on the mean model the move works in
     the end, but in the other world it never does.
     """
-    value = at_home.astype(np.float64)
-    rows = transitions.toarray() if closed.size * len(at_home) <= MAX_DENSE else transitions
-    for _ in range(MAX_SWEEPS):
-        ahead = (1.0 - HASTE) * (rows @ value).reshape(closed.shape)
-        ahead[closed] = 0.0
-        better = np.where(at_home, 1.0, ahead.max(axis=1))
-        settled = float((better - value).max()) <= SWEEP_TOLERANCE
-        value = better
-        if settled:
-            break
-    policy = np.where(at_home | (value <= 0.0), GIVE_UP, ahead.argmax(axis=1))
-    return frozen(policy.astype(np.int32))
+    arrives = (transitions @ at_home.astype(np.float64)).reshape(closed.shape)
+    away = diags_array((~at_home).astype(np.float64))
+    model = SparseMDP((transitions @ away).tocsr())  # entering home ends the process
+    total = np.where(closed, -np.inf, arrives)
+    solved = engine(model, 1.0 - HASTE, total[None]).optimise(np.ones(1))
+    gives_up = at_home | (solved.values[0] <= 0.0)
+    return frozen(np.where(gives_up, GIVE_UP, solved.policy).astype(np.int32))
 
 
 def can_reach(links: csr_array, targets: BoolArray, moving: BoolArray | None = None) -> BoolArray:
