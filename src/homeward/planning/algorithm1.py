@@ -67,7 +67,7 @@ from homeward.solvers.steps_left import (
     policies_by_step,
     rewards_over_steps,
 )
-from homeward.solvers.tolerances import ROUNDING, met_within
+from homeward.solvers.tolerances import ROUNDING, SAME_CHANCE, WORTHLESS, met_within
 from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
@@ -78,8 +78,6 @@ MIN_RECALL = 1e-9  # least probability 1 − γ of a recall at a step; below, ro
 MAX_LP_ENTRIES = 200_000  # state-actions up to which an LP is tried if columns fail
 MAX_REWARD = 1e100  # largest absolute reward or bonus: sums of larger ones overflow
 MAX_ENUMERATED = 6  # largest number of criteria of which all subsets are tested for a conflict
-WORTHLESS = 1e-12  # value of a plan that counts as 0, as a fraction of the largest possible total
-STAYS = 1e-12  # probability of leaving a state that counts as 0
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ class Planner:
         # π_o, v^ξ, v^σ ← N.solve under constraint()
         solved, method = self._solve(posed, requirements, previous)
         # a ← argmax q^σ over the actions with which π_o may start
-        stays = (model.leaving(state) <= STAYS) & (bonus[state] == 0.0)
+        stays = (model.leaving(state) <= SAME_CHANCE) & (bonus[state] == 0.0)
         stays &= model.reward[state] <= 0.0
         choice = decide(posed.problem, solved, stays)
 

@@ -22,12 +22,11 @@ from scipy.sparse.linalg import gmres, splu
 
 from homeward.arrays import FloatArray, IntArray
 from homeward.models import SparseMDP
-from homeward.solvers.tolerances import MIN_CHANCE
+from homeward.solvers.tolerances import MAX_RESIDUAL, MIN_CHANCE
 
 MAX_DENSE_STATES = 150  # most states for which a dense solve is faster than a sparse one
 MIN_GMRES_STATES = 1500  # number of states above which GMRES may be tried before LU
 MAX_LU_BANDWIDTH = 3.0  # in √S, up to which LU is faster than GMRES, as on a map
-MAX_RESIDUAL = 4e-15  # largest residual of a GMRES solution, as a fraction of its largest value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

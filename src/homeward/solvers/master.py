@@ -15,8 +15,8 @@ import highspy
 import numpy as np
 
 from homeward.arrays import FloatArray
+from homeward.solvers.tolerances import LP_TOLERANCE
 
-TOLERANCE = 1e-10  # feasibility tolerance of HiGHS, its smallest
 MAX_ITERATIONS = 10_000  # of the simplex method
 
 
@@ -48,7 +48,7 @@ class Master:
         self._lp = lp = highspy.Highs()
         lp.silent()
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            lp.setOptionValue(option, TOLERANCE)
+            lp.setOptionValue(option, LP_TOLERANCE)
         lp.setOptionValue("simplex_iteration_limit", MAX_ITERATIONS)
         lp.setOptionValue("presolve", "off")
         lp.setOptionValue("threads", 1)

@@ -31,7 +31,7 @@ from homeward.arrays import FloatArray, IntArray
 from homeward.solvers.constrained import ConstrainedSolution, Pricer, mixed
 from homeward.solvers.master import Master
 from homeward.solvers.problems import ConstrainedProblem, Status
-from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
+from homeward.solvers.tolerances import GAP_TOLERANCE, LP_TOLERANCE, aimed_within
 
 Method = Literal["simplex", "ipm"]
 SMALLEST_ENTRY = 1e-12  # smallest matrix entry kept; HiGHS's default 1e-9 loses 1e-7 of the optimum
@@ -62,7 +62,7 @@ class Occupancy:
 
 
 def occupancy_lp(
-    problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
+    problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = LP_TOLERANCE
 ) -> Occupancy:
     """Return the solution of the LP; if none is found, the measure with the least total shortfall.
 

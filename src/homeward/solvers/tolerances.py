@@ -12,6 +12,10 @@ GAP_TOLERANCE = 1e-8  # largest gap of an optimal solution, as a share of the la
 RETURN_GAP = 1e-9  # largest gap of an optimal return policy
 PRICE_TOLERANCE = 1e-13  # a column improves a mixture if its value is larger by this share
 CLOSE_GAP = 1e-11  # a search ends if the gap is below this share of the largest value
+LP_TOLERANCE = 1e-10  # feasibility tolerance of HiGHS, its smallest
+MAX_RESIDUAL = 4e-15  # largest residual of a GMRES solution, as a fraction of its largest value
+WORTHLESS = 1e-12  # value of a plan that counts as 0, as a fraction of the largest possible total
+SAME_CHANCE = 1e-12  # largest difference of two probabilities that counts as rounding
 
 SMALLEST_GAP = 1e-290  # a gap up to this is accepted, however small the values are
 LARGEST_TOTAL = 1e290  # limit of the absolute value of a total, so that no sum overflows
