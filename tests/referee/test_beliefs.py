@@ -372,6 +372,20 @@ class SingleCorrection(Wrong):
         return super().move_corrections(discount)[0]
 
 
+class Elsewhere(Wrong):
+    """What it absorbs is not what an update tells."""
+
+    def absorb(self, observation: Any) -> Any:
+        return self, None
+
+
+class Silent(Wrong):
+    """It names no changed state."""
+
+    def absorb(self, observation: Any) -> Any:
+        return self.update(observation), np.zeros(0, np.int64)
+
+
 class NoSample:
     mean = Wrong.mean
     correction = Wrong.correction
@@ -395,6 +409,8 @@ WRONG: list[tuple[Any, str]] = [
     (SingleCorrection, "shape"),
     (NotSure, "moves"),
     (Ignoring, "update"),
+    (Elsewhere, "update"),
+    (Silent, "update"),
     (Mutating, "update"),
     (Overconfident, "update"),
     (Forgetful, "counts"),

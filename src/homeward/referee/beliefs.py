@@ -536,6 +536,8 @@ def _after(
         else:
             if not _is_belief(after, drawn, findings):
                 return {}
+            if not _absorbs_alike(belief, Transition(s, a, t), after, findings):
+                return {}
             afters[t] = after
             if row[t] == 0.0:
                 expected = "ImpossibleObservationError: its probability is 0"
@@ -553,6 +555,28 @@ def _is_belief(after: Any, drawn: Drawn, findings: Findings) -> bool:
     expected = "a belief over {} states and {} actions".format(*size)
     findings.add("update", "update()", expected, f"a {type(after).__name__}")
     return False
+
+
+def _absorbs_alike(belief: Belief, moved: Transition, after: Belief, findings: Findings) -> bool:
+    """Return whether `absorb` does what `update` does, and names every state that changed."""
+    if type(belief).absorb is Belief.absorb:  # it calls `update`
+        return True
+    absorbed, changed = belief.copy().absorb(moved)
+    if _fingerprint(absorbed) != _fingerprint(after):
+        expected = "the belief that update() returns"
+        findings.add("update", f"absorb({moved})", expected, "another mean, correction or counts")
+        return False
+    if changed is None:
+        return True
+    same = belief.correction() == after.correction()
+    before, model = belief.mean(), after.mean()
+    if isinstance(before, Moves) and isinstance(model, Moves):
+        same &= before.success == model.success
+    missed = np.setdiff1d(np.flatnonzero(~same.all(axis=1)), changed)
+    if len(missed):
+        given = f"no s={missed[0]}, where it differs"
+        findings.add("update", f"absorb({moved})", "all changed states", given)
+    return not len(missed)
 
 
 def _conditioned(

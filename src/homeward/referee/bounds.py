@@ -279,7 +279,7 @@ class Recomputed:
         """
         case, criterion, total = self.case, self.plan.criteria[k], self.totals[k]
         corrected = self.bounds[part.name][k]
-        joint = criterion.evaluator in ("path", "pairs") and self.plan.steps is None
+        joint = criterion.evaluator == "path" and self.plan.steps is None
         if not (joint and criterion.evaluator == case.belief.evaluator and self.world.graph):
             return corrected
         if not case.belief.moves_work_or_never:
