@@ -105,10 +105,15 @@ def test_a_charge_is_at_least_what_the_action_loses_whatever_was_relied_on(
         found = corrected.options(belief, promise, HERE, None)
         before = float((case.belief.weights @ case.home(promise.way))[HERE])
         assert found.works() <= before + ROUNDING
+        assert (found.promise.way == promise.way).all()  # nothing has paid for another one
         for action in range(ACTIONS):
             after = corrected.take(found, HERE, action)
             lost = before - float(case.after(after.way)[HERE, action])
             assert after.spent - promise.spent >= min(lost, 1.0 - promise.spent) - ROUNDING
+        for there in range(STATES):
+            moved = corrected.moved(belief, found, there, ())
+            lost = before - float((case.belief.weights @ case.home(moved.way))[there])
+            assert moved.spent - promise.spent >= min(lost, 1.0 - promise.spent) - ROUNDING
 
 
 @settings(max_examples=30, deadline=None)

@@ -131,13 +131,7 @@ class Draws(NamedTuple):
     actions: int
     row: IntArray  # [N] row of the state and action
     there: IntArray  # [N] next state, or END
-    column: IntArray  # [N] column of `shares` that has the probability
-    shares: FloatArray  # [n, ·]
-
-    def chance(self, which: IntArray) -> FloatArray:
-        """Return the probabilities [n, k] of the transitions with indices `which` [k]."""
-        chances: FloatArray = self.shares[:, self.column[which]]
-        return chances
+    chance: FloatArray  # [n, N]
 
     def returning(self, policy: IntArray, at_home: BoolArray, wanted: IntArray) -> FloatArray:
         """Return the probability [n, S] of coming home by a policy [S] in each world.
@@ -161,11 +155,10 @@ class Draws(NamedTuple):
         place[:-1][at_home] = len(inside)
         place[inside] = np.arange(len(inside))
         used = met[source]
-        value = np.zeros((len(self.shares), states))
+        value = np.zeros((len(self.chance), states))
         value[:, at_home] = 1.0
-        value[:, inside] = come_home(
-            place[source[used]], place[there[used]], self.chance(followed[used]), len(inside)
-        )
+        chance = np.ascontiguousarray(self.chance[:, followed[used]])
+        value[:, inside] = come_home(place[source[used]], place[there[used]], chance, len(inside))
         return value
 
     def drops(
@@ -176,7 +169,7 @@ class Draws(NamedTuple):
         `held` and `onward` [n, S] are the probabilities of coming home before and after the action.
         """
         ahead = np.where(self.there[which] == END, 0.0, onward[:, self.there[which]])
-        drops: FloatArray = held[:, state] - (self.chance(which) * ahead).sum(axis=1)
+        drops: FloatArray = held[:, state] - (self.chance[:, which] * ahead).sum(axis=1)
         return drops
 
     def transitions(self, state: int, action: int) -> IntArray:
@@ -227,20 +220,18 @@ def come_home(source: IntArray, target: IntArray, chance: FloatArray, states: in
 
 def draw(belief: Any, rng: np.random.Generator, count: int) -> Draws:
     """Return `count` worlds drawn from a belief."""
-    if isinstance(belief, DirichletBelief):
+    if isinstance(belief, DirichletBelief):  # all at once
         states, actions, outcomes = belief.outcomes.shape
-        column = belief.kinds.reshape(-1, 1) * outcomes + np.arange(outcomes)
         row = np.repeat(np.arange(states * actions), outcomes)
-        shares = belief.draws(rng, count).reshape(count, -1)
-        return Draws(actions, row, belief.outcomes.ravel(), column.ravel(), shares)
+        chance = belief.draws(rng, count)[:, belief.kinds].reshape(count, -1)
+        return Draws(actions, row, belief.outcomes.ravel(), chance)
     worlds = [belief.sample(rng).sparse() for _ in range(count)]
-    states, actions = worlds[0].states, worlds[0].actions
-    row, there, shares = common_transitions([world.transitions.tocoo() for world in worlds])
+    row, there, chance = common_transitions([world.transitions.tocoo() for world in worlds])
     missing = np.array([1.0 - world.transitions.sum(axis=1) for world in worlds])
-    shares = np.hstack([shares, np.where(missing > ROW_ROUNDING, missing, 0.0)])
-    ends = np.arange(states * actions)
+    chance = np.hstack([chance, np.where(missing > ROW_ROUNDING, missing, 0.0)])
+    ends = np.arange(missing.shape[1])
     row, there = np.append(row, ends), np.append(there, np.full(len(ends), END))
-    return Draws(actions, row, there, np.arange(len(row)), shares)
+    return Draws(worlds[0].actions, row, there, chance)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -288,9 +279,9 @@ class SampledReturning(PolicyReturning):
         draws = draw(belief, sampled.stream(tally, self.home, PLANNING), PLAN_WORLDS)
         ways = promise.way, best
         values = [draws.returning(way, at_home, np.arange(model.states)) for way in ways]
-        value, every = values[1].mean(axis=0), np.arange(len(draws.row))
+        value = values[1].mean(axis=0)
         ahead = np.where(draws.there == END, 0.0, values[1][:, draws.there])
-        mean = np.bincount(draws.row, (draws.chance(every) * ahead).mean(axis=0), closed.size)
+        mean = np.bincount(draws.row, (draws.chance * ahead).mean(axis=0), closed.size)
         charge = np.maximum(0.0, value[:, None] - mean.reshape(closed.shape))
         renewed = Promise.of(best, promise.spent, tally=tally)
         guesses, chosen = np.zeros(model.actions), []
