@@ -24,6 +24,8 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu, spsolve
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
+from homeward.beliefs.base import corrections_of
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import checked_bonus
 from homeward.models import SparseMDP
 from homeward.planning.promise import BUDGET_TOLERANCE, Proposal
@@ -124,7 +126,8 @@ class RatioSearch:
         # Without news for long they are not lowered; nor are those of a known model.
         stale = idle > model.states
         everywhere = stale or all(each.exact for each in options)
-        settled = stale or not belief.correction().any()
+        kind = Correction.GENERAL
+        settled = stale or not corrections_of(belief, belief.mean(), 0.5, kind).returning.any()
         goes = sight.bonus > 0.0
         goes |= _goes(model, share, slice(None) if everywhere else state)
         if pursued is not None and pursued.path == (state,) and pursued.action >= 0:  # it stayed
@@ -188,11 +191,8 @@ class RatioSearch:
         If the charges are `settled`, a ratio of gain to risk is one that the budget probably pays.
         """
         model, state, share, bonus, inside = sight
-        floor, affordable, free = (
-            self.floor,
-            inside & goes & (share <= 1.0),
-            inside & (share <= 0.0),
-        )
+        affordable, free = inside & goes & (share <= 1.0), inside & (share <= 0.0)
+        floor = self.floor
         remaining = float(bonus.max(axis=1).sum())
         steps, found = np.ones(share.shape), Found(None, None, remaining)
         ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)
