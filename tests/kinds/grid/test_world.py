@@ -111,6 +111,12 @@ def test_a_world_knows_who_is_stranded() -> None:
     assert world.stranded
 
 
+@pytest.mark.parametrize("grid", [None, "e11", HeightMap])
+def test_a_grid_that_is_none_is_refused(grid: Any) -> None:
+    with pytest.raises(InvalidProblemError, match="expected a HeightMap"):
+        HeightGridWorld(grid)
+
+
 @pytest.mark.parametrize("action", [9, -1, 1.0, None])
 def test_an_action_that_is_none_is_refused(action: Any) -> None:
     with pytest.raises(InvalidProblemError, match="the action"):
