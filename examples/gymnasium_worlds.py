@@ -24,7 +24,7 @@ def report(table: hw.GymnasiumTable, explorer: hw.Explorer) -> None:
     seen = int(explorer.belief.visited.sum())
     print(table)
     print(f"{explorer.steps} steps, {seen} states visited, terminated: {explorer.world.ended}.")
-    print(f"Proven for the whole run: {explorer.held.kept:.6f}. {explorer.why()}\n")
+    print(f"Proven for the whole run: {explorer.run_state.kept:.6f}. {explorer.why()}\n")
 
 
 taxi = hw.from_gymnasium(gymnasium.make("Taxi-v4"))

@@ -31,8 +31,7 @@ from homeward.bonuses import (
 )
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.planning.gain_search import gain_at
-from homeward.planning.graph import EVERYWHERE, graph_of
+from homeward.planning.gain_kernels import gain_at
 from homeward.words import amount
 
 BELIEF = FiniteBelief([Moves(np.array([[1, 0], [0, 1]]), np.full((2, 2), 0.5))])
@@ -203,7 +202,7 @@ def type_of(value: Any) -> Any:
     return typeof(value)  # type: ignore[no-untyped-call]
 
 
-def test_all_looks_and_graphs_have_one_type_so_that_searches_are_compiled_once() -> None:
+def test_all_looks_have_one_type_so_that_searches_are_compiled_once() -> None:
     ground = TerrainBelief((3, 4), np.zeros(12), np.ones(12), (20.0, 20.0), 30.0, 30.0)
     looks = [
         Uncover().looks(HeightBelief((3, 4))),
@@ -212,9 +211,6 @@ def test_all_looks_and_graphs_have_one_type_so_that_searches_are_compiled_once()
         once(RMax()(BELIEF)),
     ]
     assert len({type_of(each) for each in looks}) == 1
-    model = ground.mean()
-    masks = EVERYWHERE, np.ones(model.success.shape, dtype=bool)
-    assert len({type_of(graph_of(ground, model, None, allowed)) for allowed in masks}) == 1
 
 
 @given(st.sampled_from([None, 1.0, 0.1, 0.01]), st.integers(0, 2**32 - 1))

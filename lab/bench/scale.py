@@ -23,7 +23,7 @@ from homeward.criteria import ReturnHome
 from homeward.kinds.rover.kind import ROVER
 from homeward.kinds.rover.world import Rover
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import Explorer
+from homeward.planning.explorer import Explorer, Rules, decide
 from homeward.runs.log import to_line
 from homeward.runs.retracing import to_record
 from homeward.solvers.paths import ways_to
@@ -46,10 +46,10 @@ def explorer_of(shape: tuple[int, int], reach: float, seed: int) -> Explorer:
 
 def steps_of(explorer: Explorer, limit: int) -> Iterator[float]:
     """Yield the seconds of each step, the line of the record included."""
-    before, began = explorer.held, time.process_time()
+    before, began = explorer.run_state, time.process_time()
     for step in explorer.explore(limit):
         to_line(to_record(step, before, None, ROVER, 0))
-        before = explorer.held
+        before = explorer.run_state
         yield time.process_time() - began
         began = time.process_time()
 
@@ -74,11 +74,10 @@ def measure(shape: tuple[int, int], sensor: str, steps: int) -> dict[str, Any]:
     for traced in (False, True):
         if traced:
             tracemalloc.start()
-        guide, belief = explorer.guide, replace(cast("TerrainBelief", explorer.belief))
-        assert guide.search is not None
-        guide.search = type(guide.search)(guide.search.task)
+        belief = replace(cast("TerrainBelief", explorer.belief))
+        rules = Rules.of(belief, explorer.planner, explorer.start)
         began = time.process_time()
-        guide.decide(belief, explorer.world.state, explorer.held)
+        decide(rules, belief, explorer.run_state, explorer.here)
         times.append(time.process_time() - began)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

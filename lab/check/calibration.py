@@ -204,14 +204,14 @@ def _recalled(setup: Setup, delta: float) -> dict[str, tuple[bool, float]]:
 
     def recall(explorer: Loop, _: Step) -> None:
         mean = explorer.belief.mean()
-        assert explorer.held is not None
+        assert explorer.run_state is not None
         assert isinstance(mean, Moves)
-        if "doubtful" not in found and held_chance(explorer.held, rover, mean) < delta:
-            found["doubtful"] = held_works(explorer.held, rover), explorer.held.kept
+        if "doubtful" not in found and held_chance(explorer.run_state, rover, mean) < delta:
+            found["doubtful"] = held_works(explorer.run_state, rover), explorer.run_state.kept
 
     explorer = play(setup, recall)
-    assert explorer.held is not None
-    found["end"] = held_works(explorer.held, rover), explorer.held.kept
+    assert explorer.run_state is not None
+    found["end"] = held_works(explorer.run_state, rover), explorer.run_state.kept
     found.setdefault("doubtful", found["end"])
     return found
 

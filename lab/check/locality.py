@@ -2,8 +2,8 @@
 
 A run caches arrays of beliefs, ways home and bounds, and repairs them at each step. The same run is
 repeated with everything computed from scratch at each step: every belief is rebuilt from its
-heights and attempts, and every decision is made by a new search. Both runs must be equal, bit by
-bit: the states, actions, proposals, accounts, texts and arrays of the plans.
+heights and attempts, and every decision is made by new rules. Both runs must be equal, bit by
+bit: the states, actions, proposals, promises, texts and arrays.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any, cast
 
 from homeward.beliefs import TerrainBelief
 from homeward.kinds.rover.config import MARS
-from homeward.planning.explorer import Explorer
-from homeward.planning.rate import RateSearch
+from homeward.planning.explorer import Explorer, Rules
 from lab.check.progress import cells_of, setup_of
 
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -27,7 +26,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Options of runs on terrain, which take turns."""
 
-SHOWN_STEPS = 16  # steps between two plans whose evidence is compared
+SHOWN_STEPS = 16  # steps between two decisions whose evidence is compared
 
 
 def cases_of(runs: int, limit: int) -> list[tuple[dict[str, Any], int]]:
@@ -63,19 +62,19 @@ def trace(cell: dict[str, Any], seed: int, *, from_nothing: bool) -> Iterator[tu
         if from_nothing:
             if isinstance(explorer.belief, TerrainBelief):
                 explorer.belief = replace(explorer.belief)
-            search = explorer.guide.search
-            if isinstance(search, RateSearch):
-                explorer.guide.search = type(search)(search.task)
+            rules, given = explorer.rules, (explorer.belief, explorer.planner, explorer.start)
+            explorer.rules = Rules.of(*given, rules.floor)
+        shown: tuple[Any, ...] = ()
+        if explorer.steps % SHOWN_STEPS == 0:
+            now = explorer.belief, explorer.run_state, explorer.here
+            options = explorer.rules.options(*now)
+            fields = [(each.value().tobytes(), each.policy().tobytes()) for each in options]
+            shown = str(explorer.explain()), fields
         step = explorer.step()
         if step is None:
             break
-        assert step.held is not None
-        shown: tuple[Any, ...] = ()
-        if step.number % SHOWN_STEPS == 0:
-            criteria = step.plan.criteria
-            fields = [(c.way_home.tobytes(), c.return_policy.tobytes()) for c in criteria]
-            shown = str(step.plan), fields
-        accounts = [(a.spent, a.way.tobytes()) for a in step.held.promises]
-        held = step.held.proposal, step.held.remaining, step.held.idle
-        yield step.state, step.plan.action, accounts, held, shown
+        assert step.run_state is not None
+        promises = [(p.spent, p.way.tobytes()) for p in step.run_state.promises]
+        pursued = step.run_state.proposal, step.run_state.remaining, step.run_state.idle
+        yield step.state, step.action, promises, pursued, shown
     yield explorer.end, explorer.why()

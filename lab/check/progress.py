@@ -148,18 +148,17 @@ def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
     last news at the end. ``home`` is whether the explorer can return home from its last state in
     the true world.
     """
-    assert explorer.guide.search is not None
-    floor = explorer.guide.search.task.floor
+    floor = explorer.rules.floor
     attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 if learned
     learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
     steps = explorer.explore(limit)
     before, state = explorer.belief, explorer.world.state
     for step in steps:
-        move = state, step.plan.action
-        chance = float(before.mean().leaving(state)[step.plan.action])
+        move = state, step.action
+        chance = float(before.mean().leaving(state)[step.action])
         repeated += move in attempts and chance in (attempts[move], 0.0)
         if chance > 0.0 and step.state == state:
-            after = float(explorer.belief.mean().leaving(state)[step.plan.action])
+            after = float(explorer.belief.mean().leaving(state)[step.action])
             attempts[move] = chance if after == chance else 0.0
             failed += 1
         gain = gain_between(before, explorer.belief)

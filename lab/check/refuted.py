@@ -49,10 +49,9 @@ def lie(cell: dict[str, Any], seed: int, after: int) -> tuple[bool, str | None]:
     tried: list[Moved] = []
     while explorer.steps < setup.limit:
         belief, state = explorer.belief, explorer.here
-        explorer.advised = explorer.guide.decide(belief, state, explorer.held)
-        if explorer.advised.plan is None:
+        action, model = explorer.decide().action, cast("Any", belief.mean())
+        if action is None:
             break
-        action, model = explorer.advised.plan.action, cast("Any", belief.mean())
         lies = explorer.steps >= after and isinstance(model, Moves)
         lies = (
             lies and model.dest[state, action] != state and model.success[state, action] >= CERTAIN
@@ -70,18 +69,18 @@ def lie(cell: dict[str, Any], seed: int, after: int) -> tuple[bool, str | None]:
 
 def _fault(explorer: Explorer, tried: list[Moved]) -> str | None:
     """Return what a run still claims after a lie, or what is wrong with its way home."""
-    held = explorer.held
+    run = explorer.run_state
     if list(explorer.explore(explorer.steps + 9)) or explorer.end is not End.REFUTED:
         return f"the run ended with {explorer.end}"
-    if held.kept > 0.0 or any(account.spent < 1.0 for account in held.promises):
-        return f"the run still claims {held.kept:g}"
-    model, ledgers = cast("Any", explorer.belief.mean()), explorer.guide.ledgers(explorer.belief)
-    for ledger, account in zip(ledgers, held.promises, strict=True):
-        costs, homes = costs_of(model, tried), set(ledger.homes.tolist())
+    if run.kept > 0.0 or any(promise.spent < 1.0 for promise in run.promises):
+        return f"the run still claims {run.kept:g}"
+    model, goals = cast("Any", explorer.belief.mean()), explorer.rules.goals
+    for goal, promise in zip(goals, run.promises, strict=True):
+        costs, homes = costs_of(model, tried), set(goal.homes.tolist())
         here, found = explorer.here, (0, 0)
         least = cheapest(model.dest, costs, homes, here)
-        while here not in homes and account.way[here] >= 0:
-            edge = here, int(account.way[here])
+        while here not in homes and promise.action(here) >= 0:
+            edge = here, promise.action(here)
             never, unsupported = costs.get(edge, (9, 9))
             found, here = (found[0] + never, found[1] + unsupported), int(model.dest[edge])
         if (found if here in homes else None) != least:

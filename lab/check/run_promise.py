@@ -30,9 +30,8 @@ from homeward.bonuses import Bonus, RMax
 from homeward.criteria import Criterion, Home, ReturnHome, StayInside
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End
-from homeward.planning.guide import Guide
-from homeward.planning.promise import Held, Promise
+from homeward.planning.explorer import End, Rules, decide
+from homeward.planning.promise import Promise, RunState
 from homeward.referee.exact import dense_transitions, exact_return
 from homeward.solvers import GIVE_UP
 
@@ -166,9 +165,9 @@ def examine(case: RunCase) -> WorstRecall:
     """Follow all histories of a run, and return its result under the worst recall rule."""
     tree = _Tree(case)
     belief = case.belief.update(Visit(case.start))
-    held = tree.guide.open(belief)
-    worst = tree.worst(belief, case.start, held, tree.finite.weights, DEPTH)
-    levels = np.array([ledger.delta for ledger in tree.ledgers])
+    run = tree.rules.open(belief, case.start)
+    worst = tree.worst(belief, case.start, run, tree.finite.weights, DEPTH)
+    levels = np.array([goal.delta for goal in tree.rules.goals])
     return WorstRecall(
         tree.feasible,
         tree.steps,
@@ -182,9 +181,8 @@ class _Tree:
     """All histories of one run."""
 
     def __init__(self, case: RunCase) -> None:
-        self.guide = Guide(case.planner, case.start)
-        self.ledgers = self.guide.ledgers(case.belief)
         belief = case.belief
+        self.rules = Rules.of(belief.update(Visit(case.start)), case.planner, case.start)
         self.finite = belief.inner if isinstance(belief, OwnBelief) else belief
         self.worlds = [dense_transitions(world) for world in self.finite.worlds]
         self.shows = case.shows
@@ -193,7 +191,7 @@ class _Tree:
         self.spent = 0.0
 
     def worst(
-        self, belief: Any, state: int, held: Held, chances: FloatArray, depth: int
+        self, belief: Any, state: int, run: RunState, chances: FloatArray, depth: int
     ) -> FloatArray:
         """Return the minima [2, K] over recall rules of Pr(home) and of Pr(home) + E[spent].
 
@@ -201,26 +199,26 @@ class _Tree:
         worlds and the history so far. Pr and E count only runs with this history. The two minima
         may have different recall rules.
         """
-        now = self._recalled(held, state, chances)
+        now = self._recalled(run, state, chances)
         if depth == 0 or chances.sum() < RAREST:
             return now
-        decision = self.guide.decide(belief, state, held)
+        decision = decide(self.rules, belief, run, state)
         if decision.end is End.INFEASIBLE and depth == DEPTH:
             self.feasible = False
-        now = np.minimum(now, self._recalled(decision.held, state, chances))
-        if decision.plan is None:
+        now = np.minimum(now, self._recalled(decision.after, state, chances))
+        if decision.action is None:
             return now
         self.steps += 1
-        self.spent = max(self.spent, *(account.spent for account in decision.held.promises))
-        action, onward = decision.plan.action, np.zeros_like(now)
+        self.spent = max(self.spent, *(promise.spent for promise in decision.after.promises))
+        action, onward = decision.action, np.zeros_like(now)
         rows = np.array([world[state, action] for world in self.worlds])  # [M, S]
         for there in np.flatnonzero(chances @ rows):
             move, reached = Transition(state, action, int(there)), chances * rows[:, there]
             for answer, alike in self._answers(move, reached):
                 seen = belief.update(answer)
-                onward += self.worst(seen, int(there), decision.held, alike, depth - 1)
+                onward += self.worst(seen, int(there), decision.after, alike, depth - 1)
         ended = float(chances @ np.maximum(0.0, 1.0 - rows.sum(axis=1)))
-        onward[1] += ended * np.array([account.spent for account in decision.held.promises])
+        onward[1] += ended * np.array([promise.spent for promise in decision.after.promises])
         return np.minimum(now, onward)
 
     def _answers(self, move: Transition, reached: FloatArray) -> list[tuple[Any, FloatArray]]:
@@ -238,37 +236,37 @@ class _Tree:
             answers[row.tobytes()] = (move, Rows((pair,), row[None])), reached * alike
         return [*answers.values()]
 
-    def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
+    def _recalled(self, run: RunState, state: int, chances: FloatArray) -> FloatArray:
         """Return Pr(home) and Pr(home) + E[spent] [2, K], as in `worst`, of a recall in `state`."""
-        kept = np.zeros((2, len(self.ledgers)))
-        for k, (ledger, account) in enumerate(zip(self.ledgers, held.promises, strict=True)):
+        kept = np.zeros((2, len(self.rules.goals)))
+        for k, (goal, promise) in enumerate(zip(self.rules.goals, run.promises, strict=True)):
             for chance, world in zip(chances, self.worlds, strict=True):
                 if chance > 0.0:
-                    if ledger.within is None:
-                        way = self._adaptive(account, chances > 0.0, world, ledger.homes)
+                    if goal.within is None:
+                        way = self._adaptive(promise, chances > 0.0, world, goal.homes)
                     else:
-                        policies = [account.way] * ledger.within
-                        way = exact_return_within(world, policies, ledger.homes)
+                        policies = [promise.way] * goal.within
+                        way = exact_return_within(world, policies, goal.homes)
                     kept[:, k] += chance * way[state]
-            kept[1, k] += chances.sum() * account.spent
+            kept[1, k] += chances.sum() * promise.spent
         return kept
 
     def _adaptive(
-        self, account: Promise, possible: BoolArray, world: FloatArray, homes: IntArray
+        self, promise: Promise, possible: BoolArray, world: FloatArray, homes: IntArray
     ) -> FloatArray:
-        """Return the probability [S] that an account's way home works in one world.
+        """Return the probability [S] that a promised way home works in one world.
 
         The way home may depend on the set of worlds that the observations still allow. So the
         evaluated process has pairs (set of worlds, state) as its states.
         """
-        states = len(account.way)
-        if not account.policies:
-            return exact_return(world, account.way, homes)
+        states = len(promise.way)
+        if not promise.policies:
+            return exact_return(world, promise.way, homes)
         start = sum(1 << int(m) for m in np.flatnonzero(possible))
         sets = [start]
         rows: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
         for one in sets:  # grows
-            policy = account.policies[one]
+            policy = promise.policies[one]
             for s in range(states):
                 row, action = rows.setdefault((one, s), {}), int(policy[s])
                 for there in np.flatnonzero(world[s, action]) if action != GIVE_UP else ():

@@ -60,10 +60,10 @@ def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
         """Return the probability that the held return policy comes home in the drawn world."""
         if world.ended:
             return 0.0
-        return float(exact_return(rows, explorer.held.promises[0].way, home)[world.state])
+        return float(exact_return(rows, explorer.run_state.promises[0].way, home)[world.state])
 
     for _ in explorer.explore(STEPS):
-        way = explorer.held.promises[0].way
+        way = explorer.run_state.promises[0].way
         mean = dense_transitions(explorer.belief.mean())
         if "doubtful" not in values and exact_return(mean, way, home)[world.state] < delta:
             values["doubtful"] = value()
@@ -71,7 +71,7 @@ def follow(prior: Prior, delta: float, seed: int) -> SampledRun:
     values.setdefault("doubtful", values["end"])
     home_by_rule = tuple(bool(rng.random() < values[rule]) for rule in RULES)
     assert isinstance(explorer.belief, DirichletBelief)
-    return SampledRun(home_by_rule, int(explorer.belief.visited.sum()), explorer.held.kept)
+    return SampledRun(home_by_rule, int(explorer.belief.visited.sum()), explorer.run_state.kept)
 
 
 def examine(title: str, delta: float, seeds: Iterable[int]) -> list[dict[str, Any]]:

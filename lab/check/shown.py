@@ -10,7 +10,7 @@ low that its probability, at most exp(−n·KL(x‖c)) (Chernoff), is below `DOU
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -27,10 +27,10 @@ from homeward.kinds.tabular.world import tile_belief
 from homeward.models import Model, Moves
 from homeward.paper.toytext import DrawnWorld
 from homeward.planning.algorithm1 import Planner
+from homeward.planning.explained import Explanation
 from homeward.planning.explorer import Explorer
-from homeward.planning.ledger import Ledger
-from homeward.planning.promise import Held
-from homeward.planning.remote import held_ways
+from homeward.planning.promise import Promise
+from homeward.planning.returning import Goal
 from homeward.referee.exact import dense_transitions, exact_return
 from homeward.replay.moment import Moment
 from homeward.runs.config import checked
@@ -82,11 +82,18 @@ def examine(ground: Ground, seed: int, tolerance: float = 1e-9) -> Compared:
     rng = np.random.default_rng([seed, GROUNDS.index(ground)])
     explorer, numbers, offences = explorer_of(ground, rng), 0, list[Offence]()
     for step in range(STEPS):
-        belief, state, held = explorer.belief, explorer.here, explorer.held
-        if explorer.world.ended or explorer.step() is None:
+        belief, state = explorer.belief, explorer.here
+        if explorer.world.ended or explorer.decide().action is None:
             break
+        explained, run = explorer.explain(), explorer.run_state
+        options = explorer.rules.options(belief, run, state)
+        values = [each.value() for each in options]
+        kept = [each.works() for each in options]
+        explorer.step()
         worlds, weights = _worlds(belief, rng)
-        for what, claims, truths in _shown(explorer, belief, state, held, worlds):
+        for what, claims, truths in _shown(
+            explorer, explained, values, kept, run.promises, belief, worlds
+        ):
             mean = weights @ truths
             numbers += len(claims)
             above = claims > mean + tolerance
@@ -100,22 +107,27 @@ def examine(ground: Ground, seed: int, tolerance: float = 1e-9) -> Compared:
 
 
 def _shown(
-    explorer: Explorer, belief: Belief, state: int, held: Held, worlds: list[Model]
+    explorer: Explorer,
+    explained: Explanation,
+    values: list[FloatArray],
+    kept: list[float],
+    promises: Sequence[Promise],
+    belief: Belief,
+    worlds: list[Model],
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
     """Yield numbers [m] that are shown, with their name and the truths [n, m] in n worlds.
 
-    The plan is that of the last step; it was made in `state`.
+    `explained` is the last decision; `values` and `kept` are the bounds at it, for each criterion.
     """
-    plan, guide = explorer.plan, explorer.guide
-    ways = held_ways(guide, belief, state, held)
-    for k, ledger in enumerate(guide.ledgers(belief)):
-        home, after = _clairvoyant(worlds, ledger, held.promises[k].used, state)
-        yield "after action", np.array([row.safety[k] for row in plan.evidence]), after
-        yield "from state", np.asarray(plan.criteria[k].way_home), home
-        yield "held way", np.array([ways[k].probability]), home[:, [state]]
+    state = explained.decision.state
+    for k, goal in enumerate(explorer.rules.goals):
+        home, after = _clairvoyant(worlds, goal, promises[k].used, state)
+        yield "after action", np.array([row.safety[k] for row in explained.evidence]), after
+        yield "from state", values[k], home
+        yield "relied on", np.array([kept[k]]), home[:, [state]]
     planner = Planner(explorer.planner.bonus, (), explorer.planner.discount)
     moment = Moment(0, state, belief, np.array([explorer.start]), planner)
-    start = Ledger("start", np.array([explorer.start]), 0.0)
+    start = Goal("start", np.array([explorer.start]), 0.0)
     home, after = _clairvoyant(worlds, start, (), state)
     yield "after action, without a criterion", moment.after, after
     yield "from state, without a criterion", moment.returns[1].value, home
@@ -171,21 +183,21 @@ def _finite(belief: Any) -> FiniteBelief | None:
 
 
 def _clairvoyant(
-    worlds: list[Model], ledger: Ledger, used: tuple[float, ...], state: int
+    worlds: list[Model], goal: Goal, used: tuple[float, ...], state: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the largest probabilities [n, S] and [n, A] of coming home in each of n worlds.
 
     They are those from each state, and after each action in `state`. If the whole run is limited,
     every attempt uses 1 of the amount, of which `used` is gone.
     """
-    steps, first = ledger.within, 0
-    if ledger.limits is not None and len(ledger.limits.amount) == ledger.limits.count == 1:
-        steps, first = int(ledger.limits.amount[0] - sum(used) + 1e-6), 1
+    steps, first = goal.within, 0
+    if goal.limits is not None and len(goal.limits.amount) == goal.limits.count == 1:
+        steps, first = int(goal.limits.amount[0] - sum(used) + 1e-6), 1
     home, after = [], []
     for world in worlds:
-        onward = value = _best(world, ledger.homes, steps)
+        onward = value = _best(world, goal.homes, steps)
         if first and steps is not None:
-            onward = _best(world, ledger.homes, steps - first) * (steps >= first)
+            onward = _best(world, goal.homes, steps - first) * (steps >= first)
         home.append(value)
         after.append(_ahead(world, onward)[state])
     return np.array(home), np.array(after)

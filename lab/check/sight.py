@@ -68,7 +68,7 @@ def follow(belief: str, ground: str, seed: int) -> tuple[bool, float]:
     explorer = Explorer(Planner(InformationGain(SENSOR), [ReturnHome(DELTA)]), prior, rover)
     for _ in explorer.explore(LIMIT):
         pass
-    return held_works(explorer.held, rover), explorer.held.kept
+    return held_works(explorer.run_state, rover), explorer.run_state.kept
 
 
 def examine(belief: str, ground: str, worlds: int, seed: int) -> PlanCalibration:

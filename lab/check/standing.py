@@ -127,23 +127,22 @@ def strolls(ground: Ground, seeds: int, limit: int) -> Iterator[Stroll]:
 def stroll(explorer: hw.Explorer, delta: float, limit: int) -> Stroll:
     """Explore, with one return criterion at level `delta`, and check each step."""
     budget = 1.0 - delta
-    spent, model, faults = explorer.held.promises[0].spent, explorer.belief.mean(), []
+    spent, model, faults = explorer.run_state.promises[0].spent, explorer.belief.mean(), []
     failed = -1, -1  # state and action of the last step, if it stayed
     with suppress(hw.ImpossibleObservationError):  # what the tries of the model did not show
         for step in explorer.explore(limit):
-            left, now = budget - spent, explorer.held.promises[0].spent
-            charge, plan = now - spent, step.plan
+            left, now = budget - spent, explorer.run_state.promises[0].spent
+            charge, decision = now - spent, step.decision
             if charge > CHARGED * left:
-                stays = float(model.row(plan.state, plan.action)[plan.state])
-                counted = budget if (plan.state, plan.action) == failed else left
+                stays = float(model.row(decision.state, step.action)[decision.state])
+                counted = budget if (decision.state, step.action) == failed else left
                 leaves = 1.0 - stays ** int(counted / charge + 1e-6)
                 if leaves < LEAST_LEAVING:
-                    what = (
-                        f"{charge:.3g} of {counted:.3g} is spent in {plan.state_name(plan.state)}"
-                    )
+                    place = decision.state_name(decision.state)
+                    what = f"{charge:.3g} of {counted:.3g} is spent in {place}"
                     faults.append(f"step {step.number}: {what}, which it leaves with {leaves:.2f}")
             spent, model = now, explorer.belief.mean()
-            failed = (plan.state, plan.action) if step.state == plan.state else (-1, -1)
+            failed = (decision.state, step.action) if step.state == decision.state else (-1, -1)
     if spent > budget + 1e-9:
         faults.append(f"{spent:g} is spent, more than {budget:g}")
     belief: Any = explorer.belief

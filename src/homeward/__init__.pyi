@@ -54,6 +54,7 @@ from .models import Model as Model
 from .models import Moves as Moves
 from .models import SparseMDP as SparseMDP
 from .planning.algorithm1 import Planner as Planner
+from .planning.explorer import Decision as Decision
 from .planning.explorer import End as End
 from .planning.explorer import Explorer as Explorer
 from .planning.explorer import Step as Step
@@ -61,8 +62,8 @@ from .planning.paper import PaperExplorer as PaperExplorer
 from .planning.plan import CriterionEvidence as CriterionEvidence
 from .planning.plan import Plan as Plan
 from .planning.plan import Verdict as Verdict
-from .planning.promise import Held as Held
 from .planning.promise import Proposal as Proposal
+from .planning.promise import RunState as RunState
 from .planning.returning.sampled import Sampled as Sampled
 from .referee.beliefs import check_belief as check_belief
 from .referee.certificate import Certificate as Certificate

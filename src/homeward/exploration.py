@@ -23,7 +23,6 @@ from homeward.html import card
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Step
-from homeward.planning.remote import held_ways
 from homeward.words import at_least, counted, recalled
 from homeward.worlds import ModelWorld, World
 
@@ -114,15 +113,15 @@ class Exploration:
     def __iter__(self) -> Iterator[Step]:
         """Yield each further step after it was taken."""
         for step in self.explorer.explore(self.limit):
-            assert step.held is not None
+            assert step.run_state is not None
             self._rows.append(
                 StepRow(
                     step.number,
-                    int(step.plan.state),
-                    int(step.plan.action),
+                    step.decision.state,
+                    step.action,
                     int(step.state),
-                    float(step.plan.exploration_value),
-                    step.held.kept,
+                    float(step.decision.rate),
+                    step.run_state.kept,
                     step.seconds,
                 )
             )
@@ -176,18 +175,18 @@ class Exploration:
     @property
     def promise(self) -> float:
         """Lower bound on the probability of coming home whenever the run is recalled."""
-        return self.run().explorer.held.kept
+        return self.run().explorer.run_state.kept
 
     def recall(self) -> Recall:
         """Walk the way home in the world, and return how it went. Afterwards the run may go on."""
         explorer = self.run().explorer
-        guide, criteria = explorer.guide, explorer.guide.ledgers(explorer.belief)
-        if not criteria:
+        rules, goals = explorer.rules, explorer.rules.goals
+        if not goals:
             raise Error("the exploration has no way home to walk: it has no return criterion")
-        states, promised = [explorer.here], explorer.held.kept
+        states, promised = [explorer.here], explorer.run_state.kept
         for _ in range(RECALL_STEPS * explorer.belief.mean().states):
             here = explorer.here
-            way = held_ways(guide, explorer.belief, here, explorer.held)[0]
+            way = rules.ways_home(explorer.belief, explorer.run_state, here)[0]
             if here in way.homes or explorer.world.ended:
                 break
             action = way.actions[0] if way.actions else -1
@@ -197,8 +196,8 @@ class Exploration:
                 break
             explorer.take(action)
             states.append(explorer.here)
-        home = explorer.here in criteria[0].homes
-        explorer.held = replace(explorer.held, proposal=None)
+        home = explorer.here in goals[0].homes
+        explorer.go_on_from(replace(explorer.run_state, proposal=None))
         return Recall(home, promised, tuple(states))
 
     def plot(self) -> Figure:
@@ -208,7 +207,7 @@ class Exploration:
 
         rows, belief = self.steps, self.belief
         states = np.array([self.explorer.start, *(row.next_state for row in rows)])
-        levels = [ledger.delta for ledger in self.explorer.guide.ledgers(belief)]
+        levels = [goal.delta for goal in self.explorer.rules.goals]
         kept = np.array([row.kept for row in rows])
         return draw(states, kept, levels, getattr(belief, "shape", None))
 

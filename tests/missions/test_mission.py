@@ -291,9 +291,10 @@ def test_a_mission_simulates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_tiles_report_transitions(tmp_path: Path) -> None:
     mission = Mission.start(tmp_path / "m", "toytext", {"world": "slippery lake", "delta": 0.6})
     mission.observe({"position": [0, 0]})
-    assert mission.next()["move"] == "down"
+    first = mission.next()["move"]
+    assert first in ("right", "down")  # which are alike by symmetry
     assert refused(mission, {"position": [3, 3], "tried": "down"}).code is Fault.NOT_ADVISED
-    mission.observe({"position": [0, 1], "tried": "down"})
+    mission.observe({"position": [0, 1], "tried": first})
     mission.observe({"position": [1, 1], "tried": mission.next()["move"]})
     assert mission.next()["end"] == "lost"
     assert mission.recall()["ways_home"][0]["probability"] == 0.0

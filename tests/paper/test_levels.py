@@ -44,9 +44,9 @@ def test_a_run_is_the_same_whenever_it_is_made() -> None:
 def test_a_held_way_works_where_the_true_ground_lets_it() -> None:
     setup = make(config_of({"noise": 1e-2, "delta": 0.7, "limit": 20}, 0))
     explorer, rover = setup.explorer(), cast("Rover", setup.world)
-    assert held_works(explorer.held, rover)
+    assert held_works(explorer.run_state, rover)
     steps = list(explorer.explore(15))
-    held = steps[-1].held
+    held = steps[-1].run_state
     assert held is not None
     assert rover.state != rover.start
     assert held_works(held, rover)

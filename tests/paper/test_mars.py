@@ -95,10 +95,10 @@ def test_ours_and_its_baselines_keep_a_way_back(choice: str | None) -> None:
 def test_a_baseline_takes_the_place_of_the_search_and_goes_to_the_nearest_place() -> None:
     setup = make(config_of(beside(SMALL)[5], 2))
     explorer = cast("Explorer", setup.explorer())
-    assert isinstance(explorer.guide.search, Nearest)
+    assert isinstance(explorer.rules.search, Nearest)
     met = {explorer.start}
     for step in explorer.explore(12):
-        proposal = step.held.proposal if step.held is not None else None
+        proposal = step.run_state.proposal if step.run_state is not None else None
         assert proposal is not None
         assert proposal.path[-1] not in met
         assert all(s in met for s in proposal.path[:-1])

@@ -8,7 +8,8 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.models import Moves
-from homeward.planning.graph import EVERYWHERE, Graph
+from homeward.planning.returning.moves import NO_COST
+from homeward.planning.returning.shortest_ways import Graph
 from homeward.solvers.paths import ways_to
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 def graph_from(
     dest: IntArray, success: FloatArray, blocked: FloatArray, least: FloatArray | None = None
 ) -> Graph:
-    """Return a graph on which all edges may be taken."""
+    """Return a graph with these risks of its edges, and lower bounds on them."""
     model = Moves(dest, success)
     bounded = np.flatnonzero((blocked if least is None else least) != blocked)
     least = blocked.ravel()[bounded] if least is None else least.ravel()[bounded]
-    edges = model.success, frozen(blocked), frozen(bounded), frozen(least), EVERYWHERE
+    edges = model.success, frozen(blocked), NO_COST, frozen(bounded), frozen(least)
     return Graph(model.dest, *edges, *ways_to(model))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -12,21 +14,36 @@ from homeward.criteria import Criterion, Limit, ReturnHome
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.plan import Plan
 from homeward.replay import Moment
 from homeward.worlds import ModelWorld
 
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.planning.explained import Explanation
 
-def plan_of(belief: FiniteBelief, world: Model, *criteria: Criterion, steps: int = 1) -> Plan:
-    """Return the plan of the last of some steps from state 0."""
+
+class Shown(NamedTuple):
+    """What is shown of a decision, and the bounds on coming home from each state."""
+
+    explanation: Explanation
+    way_home: FloatArray
+
+
+def shown_by(explorer: Explorer) -> Shown:
+    given = explorer.belief, explorer.run_state, explorer.here
+    (options,) = explorer.rules.options(*given)
+    return Shown(explorer.explain(), options.value())
+
+
+def plan_of(belief: FiniteBelief, world: Model, *criteria: Criterion, steps: int = 1) -> Shown:
+    """Return what is shown of the last of some steps from state 0."""
     explorer = Explorer(Planner(RMax(), criteria), belief, ModelWorld(world))
-    found = [step.plan for step in explorer.explore(steps)]
-    assert len(found) == steps
-    return found[-1]
+    assert len(list(explorer.explore(steps - 1))) == steps - 1
+    return shown_by(explorer)
 
 
-def told(plan: Plan) -> list[float]:
-    return [row.safety[0] for row in plan.evidence]
+def told(plan: Shown) -> list[float]:
+    return [row.safety[0] for row in plan.explanation.evidence]
 
 
 def split() -> FiniteBelief:
@@ -45,10 +62,10 @@ def split() -> FiniteBelief:
 def test_an_action_after_which_no_world_has_a_return_says_zero() -> None:
     belief = split()
     plan = plan_of(belief, belief.worlds[0], ReturnHome(0.9))
-    assert plan.action == 2
+    assert plan.explanation.action == 2
     assert told(plan)[1] == 0.0
     assert told(plan)[2] == pytest.approx(1.0, abs=1e-12)
-    assert "0.0000" in plan.explain().splitlines()[-2]
+    assert "0.0000" in str(plan.explanation).splitlines()[-2]
 
 
 def opposite() -> FiniteBelief:
@@ -66,8 +83,7 @@ def test_a_move_that_works_where_no_way_leads_back_counts_as_lost(
     belief = opposite()
     planner = Planner(RMax(), [ReturnHome(0.9)], correction=correction)
     explorer = Explorer(planner, belief, ModelWorld(belief.worlds[0]))
-    (step,) = explorer.explore(1)
-    after = told(step.plan)
+    after = told(shown_by(explorer))
     assert after[1] <= 0.5  # on the mean model it is ½·½ + ½·1
     if correction is None:
         assert after[1] == pytest.approx(0.5)
@@ -114,10 +130,12 @@ def test_an_attempt_uses_some_of_the_limit_of_the_run() -> None:
     world, each = chain(), np.ones((6, 4))
     limit = ReturnHome(0.5, limits=(Limit(5.0, "steps", each, each),))
     plan = plan_of(FiniteBelief([world]), world, limit, steps=2)
-    assert plan.state == 1
+    assert plan.explanation.decision.state == 1
     np.testing.assert_array_equal(plan.way_home, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
     assert told(plan) == [1.0, 1.0, 1.0, 1.0]
     plan = plan_of(FiniteBelief([world]), world, limit, steps=3)
-    assert plan.state == 2  # 3 steps are left: on to state 3 and back again would take 4
+    assert (
+        plan.explanation.decision.state == 2
+    )  # 3 steps are left: on to state 3 and back again would take 4
     np.testing.assert_array_equal(plan.way_home, [1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
     assert told(plan) == [1.0, 1.0, 0.0, 0.0]

@@ -15,8 +15,7 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
-from homeward.planning.guide import Guide
+from homeward.planning.explorer import End, Explorer, Rules
 from homeward.worlds import ModelWorld
 
 
@@ -69,9 +68,9 @@ def test_what_the_budget_allows_is_spent_once_and_held() -> None:
     real, belief = forked(0.8)
     scout = explorer(Walk(real), ReturnHome(0.7), belief=belief)
     (step,) = scout.explore(10)
-    assert step.held is scout.held
-    assert scout.held.kept == pytest.approx(0.8)
-    assert scout.held.promises[0].way[1] == 1
+    assert step.run_state is scout.run_state
+    assert scout.run_state.kept == pytest.approx(0.8)
+    assert scout.run_state.promises[0].way[1] == 1
     assert scout.end is End.ALL_SEEN
 
 
@@ -128,8 +127,8 @@ def test_it_learns_first_and_then_earns_what_is_safe() -> None:
     assert [step.state for step in steps[:3]] == [1, 2, 3]
     assert scout.end is End.STEPS
     assert [step.state for step in steps[-30:]] == [0] * 30
-    assert steps[-1].plan.method == "earn"
-    assert "it earns 0.1 per step" in steps[-1].plan.explain()
+    assert steps[-1].decision.found.earns
+    assert "it earns 0.1 per step" in str(scout.explain())
     assert 4 not in {step.state for step in steps}
 
 
@@ -167,21 +166,22 @@ def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> N
     alpha = np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     kinds = np.array([[2, 2], [0, 1], [3, 3]])
     belief = DirichletBelief(outcomes, alpha, kinds).update(Visit(0))
-    guide = Guide(Planner(RMax(), [ReturnHome(0.5)]), 0)
-    held = guide.open(belief)
-    assert held.promises[0].way[1] == 0
+    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(0.5)]), 0)
+    run = rules.open(belief, 0)
+    assert run.promises[0].way[1] == 0
     for _ in range(5):
         belief = belief.update(Transition(1, 1, 0))
-    after = guide.after(belief, held, Transition(1, 1, 0), (1, 1, 0))
+    moved = Transition(1, 1, 0)
+    after = rules.observed(belief, run, moved, moved, 0)
     assert after.promises[0].way[1] == 1
 
 
 def test_a_step_holds_what_its_observation_has_taught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = corridor(3).sparse()
     scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
-    taught = replace(scout.held, idle=7)
-    monkeypatch.setattr(scout.guide, "after", lambda *_: taught)
-    assert next(scout.explore(1)).held is taught
+    taught = replace(scout.run_state, idle=7)
+    monkeypatch.setattr(Rules, "observed", lambda *_: taught)
+    assert next(scout.explore(1)).run_state is taught
 
 
 def test_a_reward_out_of_reach_does_not_keep_it_from_learning() -> None:
@@ -214,11 +214,11 @@ def test_it_never_goes_to_and_fro(seed: int, delta: float) -> None:
     met: set[tuple[int, int]] = set()
     before = -1.0
     for step in scout.explore(1000):
-        remaining = scout.held.remaining
+        remaining = scout.run_state.remaining
         if remaining != before:
             met, before = set(), remaining
-        assert (step.plan.state, step.state) not in met
-        met.add((step.plan.state, step.state))
+        assert (step.decision.state, step.state) not in met
+        met.add((step.decision.state, step.state))
     assert scout.end not in (End.STEPS, End.NOT_LEARNING)
 
 
@@ -229,7 +229,7 @@ def test_a_proposal_is_held_until_it_is_reached() -> None:
         return np.repeat(np.where(belief.visited, 0.0, far)[:, None], 2, axis=1)
 
     scout = explorer(Walk(corridor(5)), ReturnHome(1.0), bonus=bonus)
-    paths = [step.plan.proposal.path for step in scout.explore(10) if step.plan.proposal]
+    paths = [step.decision.proposal.path for step in scout.explore(10) if step.decision.proposal]
     assert paths == [(0, 1, 2, 3, 4), (1, 2, 3, 4), (2, 3, 4), (3, 4)]
 
 

@@ -15,8 +15,7 @@ from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
 from homeward.paper.toytext import SURE_FOOTED
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
-from homeward.planning.guide import Guide
+from homeward.planning.explorer import End, Explorer, Rules, decide
 from homeward.planning.ratios import best_ratio
 from homeward.planning.returning import Goal
 from homeward.planning.returning.corrected import CorrectedReturning
@@ -24,7 +23,7 @@ from homeward.planning.returning.worlds import WorldReturning
 from homeward.worlds import ModelWorld, from_gymnasium
 
 if TYPE_CHECKING:
-    from homeward.planning.promise import Held, Promise
+    from homeward.planning.promise import Promise, RunState
 
 STATES, ACTIONS = 3, 2
 HOME = Goal("home", np.zeros(1, np.int64), 0.5)
@@ -123,19 +122,21 @@ def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: in
         assert found.charge[2, action] == pytest.approx(found.works() - min(now, after), abs=1e-6)
 
 
-def worst_of(guide: Guide, belief: DirichletBelief, state: int, held: Held, depth: int) -> float:
+def worst_of(
+    rules: Rules, belief: DirichletBelief, state: int, held: RunState, depth: int
+) -> float:
     """Return the least expected way home over all rules of calling off within `depth` steps."""
     now = 1.0 - CorrectedReturning(HOME).open(belief, state).spent
     if depth == 0:
         return now
-    decision = guide.decide(belief, state, held)
-    if decision.plan is None:
+    decision = decide(rules, belief, held, state)
+    if decision.action is None:
         return now
-    action = decision.plan.action
+    action = decision.action
     row = belief.mean().row(state, action)
     ahead = sum(
         p
-        * worst_of(guide, belief.update(Transition(state, action, t)), t, decision.held, depth - 1)
+        * worst_of(rules, belief.update(Transition(state, action, t)), t, decision.after, depth - 1)
         for t, p in enumerate(row.tolist())
         if p > 0.0
     )
@@ -153,8 +154,8 @@ def test_unknown_dynamics_keep_the_level_whenever_a_run_is_called_off(
     alpha[3] = 0.0
     alpha[3, :, 3] = 1.0  # no way out
     belief = DirichletBelief.independent(alpha).update(Visit(0))
-    guide = Guide(Planner(RMax(), [ReturnHome(delta)]), 0)
-    assert worst_of(guide, belief, 0, guide.open(belief), 4) >= delta - 1e-9
+    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(delta)]), 0)
+    assert worst_of(rules, belief, 0, rules.open(belief, 0), 4) >= delta - 1e-9
 
 
 def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
@@ -227,11 +228,14 @@ def test_no_risk_is_taken_to_wait_for_a_slip(tries: int) -> None:
     for seed in range(4):
         planner = Planner(RMax(), [ReturnHome(0.95)])
         explorer = Explorer(planner, table.belief(), table.world(seed))
-        model, spent = explorer.belief.mean().sparse(), explorer.held.promises[0].spent
+        model, spent = explorer.belief.mean().sparse(), explorer.run_state.promises[0].spent
         for step in explorer.explore(60):
-            assert step.held is not None
-            row, now = model.row(step.plan.state, step.plan.action), step.held.promises[0].spent
-            assert now <= spent + 1e-12 or row[step.plan.state] < 0.5
+            assert step.run_state is not None
+            row, now = (
+                model.row(step.decision.state, step.action),
+                step.run_state.promises[0].spent,
+            )
+            assert now <= spent + 1e-12 or row[step.decision.state] < 0.5
             model, spent = explorer.belief.mean().sparse(), now
 
 
@@ -289,10 +293,11 @@ def test_an_action_that_takes_nearly_all_of_the_budget_is_taken(doubt: float) ->
 
     worlds = [world("ledge"), world("valley")]
     belief = FiniteBelief(worlds, np.array([1.0 - doubt, doubt]))
-    guide = Guide(Planner(RMax(), [ReturnHome(0.95)]), 0)
-    plan = guide.decide(belief.update(Visit(0)), 0, guide.open(belief.update(Visit(0)))).plan
-    assert plan is not None
-    assert plan.action_name(plan.action) == "walk"
+    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(0.95)]), 0)
+    belief = belief.update(Visit(0))
+    decision = decide(rules, belief, rules.open(belief, 0), 0)
+    assert decision.action is not None
+    assert decision.action_name(decision.action) == "walk"
 
 
 @pytest.mark.parametrize("leaving", [1e-3, 1e-9, 1e-12, 3e-14])
@@ -329,8 +334,8 @@ def corridor(risks: tuple[float, ...], goals: dict[int, float]) -> Explorer:
 def test_no_risk_is_taken_for_a_bonus_that_the_budget_can_not_pay(risks: tuple[float, ...]) -> None:
     explorer = corridor(risks, {len(risks): 1.0})
     assert [step.state for step in explorer.explore(60)] == []
-    assert explorer.held is not None
-    assert explorer.held.promises[0].spent == pytest.approx(0.0, abs=1e-12)
+    assert explorer.run_state is not None
+    assert explorer.run_state.promises[0].spent == pytest.approx(0.0, abs=1e-12)
     assert explorer.end is End.BUDGET
     lower = 1.0 - sum(risks)
     assert any(f"δ = {x:g} would" in explorer.why() for x in (lower, round(lower - 1e-4, 4)))
@@ -345,5 +350,5 @@ def test_a_bonus_out_of_budget_does_not_hide_a_small_one() -> None:
     explorer = corridor((0.02, 0.03, 0.03), {1: 1.0, 3: 100.0})
     assert [step.state for step in explorer.explore(60)][:1] == [1]
     assert explorer.end is End.BUDGET
-    assert explorer.held is not None
-    assert explorer.held.promises[0].spent == pytest.approx(0.02, abs=1e-9)
+    assert explorer.run_state is not None
+    assert explorer.run_state.promises[0].spent == pytest.approx(0.02, abs=1e-9)

@@ -50,7 +50,7 @@ def test_a_corridor_is_seen_half_as_far_as_the_allowance_goes_and_the_run_ends_a
     far = min(5, int(amount / 2))
     assert states == [*range(1, far + 1), *range(far - 1, -1, -1)]
     assert scout.end is End.HOME
-    assert scout.held.promises[0].used == (2.0 * far,)
+    assert scout.run_state.promises[0].used == (2.0 * far,)
     assert scout.why().startswith("No further look is worth its steps within the limits")
 
 
@@ -77,7 +77,7 @@ def test_a_ring_is_closed_where_the_allowance_reaches_round() -> None:
         scout = scout_of(world, [metres(world.model, amount)])
         seen = {0, *(step.state for step in scout.explore(99))}
         assert len(seen) == (7 if amount == 7.0 else 4)
-        assert scout.held.promises[0].used[0] <= most
+        assert scout.run_state.promises[0].used[0] <= most
         assert (scout.end, world.state) == (End.HOME, 0)
 
 
@@ -90,7 +90,7 @@ def test_no_attempt_is_made_after_whose_failure_home_would_be_out_of_reach() -> 
         scout = scout_of(world, [limit._replace(lost=3.0 * limit.use)], FiniteBelief([line, shut]))
         list(scout.explore(20))
         assert (scout.end, world.state) == (End.HOME, 0)
-        assert scout.held.promises[0].used == (used,)
+        assert scout.run_state.promises[0].used == (used,)
 
 
 def doubtful(rng: np.random.Generator) -> tuple[list[Moves], Moves]:
@@ -123,9 +123,9 @@ def test_no_run_exceeds_its_limits_and_each_is_home_within_them_where_it_must_be
     scout = scout_of(world, limits, FiniteBelief(worlds))
     total = np.zeros(2)
     for step in scout.explore(500):
-        at = step.plan.state, step.plan.action
-        total += use[:, *at] * (1.0 if step.state != step.plan.state else 5.0)
-        account = scout.held.promises[0]
+        at = step.decision.state, step.action
+        total += use[:, *at] * (1.0 if step.state != step.decision.state else 5.0)
+        account = scout.run_state.promises[0]
         np.testing.assert_allclose(account.used, total)
         state, home = step.state, np.zeros(2)
         while state != 0:
@@ -145,7 +145,7 @@ def test_a_way_home_that_is_blocked_leaves_what_is_left_out_of_range() -> None:
     scout = scout_of(world, [metres(shut, 10.0)], belief, delta=0.8)
     list(scout.explore(10))
     assert (scout.end, world.state) == (End.OUT_OF_RANGE, 1)
-    assert scout.held.promises[0].used == (3.0,)  # out, and an attempt to come back
+    assert scout.run_state.promises[0].used == (3.0,)  # out, and an attempt to come back
 
 
 def test_what_limits_nothing_or_two_runs_at_once_is_refused() -> None:

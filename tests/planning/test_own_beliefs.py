@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import homeward as hw
-from homeward.planning.remote import Outside, RemoteExplorer
+from homeward.worlds.outside import Outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def test_a_way_home_is_not_given_up_at_the_price_of_an_upper_bound_on_its_risk(
     planner = hw.Planner(look_twice, [hw.ReturnHome(0.9)])
     explorer = hw.Explorer(planner, belief, hw.ModelWorld(worlds[1], 0))
     for step in explorer.explore(5):
-        (account,) = step.held.promises  # type: ignore[union-attr]
+        (account,) = step.run_state.promises  # type: ignore[union-attr]
         right = (0.6, 1.0)[int(account.way[1] == 0)]
         assert right >= 0.9, f"step {step.number} relies on a way home that works with {right}"
     assert explorer.steps == 3
@@ -126,14 +126,16 @@ def test_a_look_may_not_teach_what_no_charge_foresaw() -> None:
     remote = learning(lambda seen: seen)
     outside = Outside(0)
     outside.first = hw.Visit(0)
-    remote = RemoteExplorer(remote.planner, remote.belief, outside)
+    remote = hw.Explorer(remote.planner, remote.belief, outside)
     before = remote.belief
     for tell in (remote.look, lambda seen: remote.relocate(1, seen)):
         with pytest.raises(hw.InvalidProblemError, match="only visits without an action"):
             tell(hw.Transition(1, 0, 0))
         assert remote.belief is before
     remote.look(hw.Visit(0))
-    assert remote.choose(1, 1, hw.Transition(0, 1, 1))
+    assert remote.allows(1, 1)
+    outside.report(1, hw.Transition(0, 1, 1))
+    remote.take(1)
     assert remote.world.state == 1
 
 
@@ -166,13 +168,13 @@ def test_death_is_charged_once(what: str) -> None:
     worlds, weights = RISKS[what]
     planner = hw.Planner(staying, [hw.ReturnHome(0.9)])
     explorer = hw.Explorer(planner, Own(hw.FiniteBelief(worlds, weights)), hw.ModelWorld(worlds[0]))
-    spent = [step.held.promises[0].spent for step in explorer.explore(5)]  # type: ignore[union-attr]
+    spent = [step.run_state.promises[0].spent for step in explorer.explore(5)]  # type: ignore[union-attr]
     assert spent == pytest.approx([DEATH] * 3, abs=1e-12)
     assert min(spent) >= DEATH
     home = hw.Planner(staying, [hw.ReturnHome(0.9, home=1)])
     away = hw.Explorer(home, Own(hw.FiniteBelief(worlds, weights)), hw.ModelWorld(worlds[0]))
-    assert away.held.promises[0].spent == pytest.approx(DEATH, abs=1e-12)
-    assert away.held.promises[0].spent >= DEATH
+    assert away.run_state.promises[0].spent == pytest.approx(DEATH, abs=1e-12)
+    assert away.run_state.promises[0].spent >= DEATH
 
 
 def test_a_known_way_home_past_death_is_paid_for_once() -> None:
@@ -189,7 +191,7 @@ def test_a_known_way_home_past_death_is_paid_for_once() -> None:
     most = 0.0
     for step in explorer.explore(30):
         most = max(most, right[step.state])
-        assert step.held.promises[0].spent == pytest.approx(most, abs=1e-11)  # type: ignore[union-attr]
+        assert step.run_state.promises[0].spent == pytest.approx(most, abs=1e-11)  # type: ignore[union-attr]
     assert most == right[3]
 
 
@@ -209,9 +211,9 @@ def test_on_a_known_model_charges_are_how_far_the_best_way_home_falls(seed: int)
     belief = Own(hw.FiniteBelief([world]))
     explorer = hw.Explorer(planner, belief, hw.ModelWorld(world, 0, seed=seed % 1000))
     for step in explorer.explore(8):
-        state, action = step.plan.state, step.plan.action
+        state, action = step.decision.state, step.action
         due += max(0.0, float(value[state] - rows[state, action] @ value))
-        assert step.held.promises[0].spent == pytest.approx(due, abs=1e-9)  # type: ignore[union-attr]
+        assert step.run_state.promises[0].spent == pytest.approx(due, abs=1e-9)  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,4 +252,4 @@ def test_blocked_probabilities_count_on_moves_with_rewards(make: Any, spent: flo
     belief = make(hw.FiniteBelief(worlds, [0.9, 0.1]))
     planner = hw.Planner(lambda _: np.zeros((2, 2)), [hw.ReturnHome(0.3, home=0)])
     explorer = hw.Explorer(planner, belief, hw.ModelWorld(worlds[0], 1))
-    assert explorer.held.promises[0].spent == pytest.approx(spent, abs=1e-12)
+    assert explorer.run_state.promises[0].spent == pytest.approx(spent, abs=1e-12)

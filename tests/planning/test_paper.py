@@ -46,6 +46,12 @@ class Walk:
         return Transition(before, action, self.state)
 
 
+def planned(step: Step) -> Plan:
+    """Return the plan of a step of Algorithm 1."""
+    assert step.plan is not None
+    return step.plan
+
+
 def corridor(length: int) -> Moves:
     """Make a line of rooms with doors to both sides: action 0 goes back, 1 goes on."""
     rooms = np.arange(length)
@@ -289,7 +295,7 @@ def test_one_that_is_not_strict_goes_on_and_its_plan_says_so() -> None:
     scout = explorer(Walk(FORK), planner=Planner(RMax(), BOTH, 0.9))
     step = next(scout.explore(100))
     assert step.state in (1, 2)
-    assert not step.plan.keeps_all
+    assert not planned(step).keeps_all
 
 
 def test_a_strict_explorer_goes_on_while_the_level_is_kept() -> None:
@@ -324,7 +330,7 @@ def test_as_long_as_it_learns_it_goes_on_where_no_policy_keeps_the_level() -> No
     planner = Planner(lambda _: np.ones((3, 1)), [ReturnHome(0.5, home=2)], 0.9)
     scout = explorer(Walk(ROUND), belief, planner)
     steps = list(scout.explore(FRUITLESS + 50))
-    assert {step.plan.status for step in steps} == {Status.INFEASIBLE}
+    assert {planned(step).status for step in steps} == {Status.INFEASIBLE}
     assert scout.end is End.STEPS
 
 
@@ -339,10 +345,10 @@ def test_it_follows_the_safest_policy_where_none_keeps_the_level() -> None:
     )
     planner = Planner(RMax(), [ReturnHome(0.9, home=0)], 0.9)
     scout = explorer(Walk(model, state=1), planner=planner)
-    first = next(scout.explore(100))
-    assert first.plan.status is Status.INFEASIBLE
-    assert first.plan.action_name(first.plan.action) == "leap"
-    assert first.plan.bounds[0] == pytest.approx(0.1 * 0.5 + 0.9 * 0.5, abs=1e-12)
+    first = planned(next(scout.explore(100)))
+    assert first.status is Status.INFEASIBLE
+    assert first.action_name(first.action) == "leap"
+    assert first.bounds[0] == pytest.approx(0.1 * 0.5 + 0.9 * 0.5, abs=1e-12)
 
 
 def test_it_learns_as_it_goes() -> None:
@@ -358,8 +364,8 @@ def test_it_learns_as_it_goes() -> None:
 def test_a_step_holds_the_plan_and_what_was_seen() -> None:
     scout = explorer(Walk(corridor(3)))
     step = next(scout.explore(100))
-    assert step.plan.state == 0
-    assert step.plan.action == 1
+    assert step.decision.state == 0
+    assert step.action == 1
     assert step.observation == Transition(0, 1, 1)
     assert step.state == 1
 
@@ -368,7 +374,7 @@ def test_home_is_set_anew_at_each_step_unless_it_is_the_start() -> None:
     for home, expected in (("current", [[0], [1], [2]]), ("start", [[0], [0], [0]])):
         planner = Planner(RMax(), [ReturnHome(1.0, home)], 0.9)
         scout = explorer(Walk(corridor(4)), planner=planner)
-        homes = [step.plan.criteria[0].home.tolist() for step in scout.explore(100)]
+        homes = [planned(step).criteria[0].home.tolist() for step in scout.explore(100)]
         assert homes == expected
 
 
@@ -381,7 +387,9 @@ def test_a_pause_between_steps_changes_nothing() -> None:
 
 def test_the_same_world_is_explored_the_same_way_twice() -> None:
     one, two = (list(explorer(Walk(corridor(6))).explore(100)) for _ in range(2))
-    assert [s.plan.outbound.tobytes() for s in one] == [s.plan.outbound.tobytes() for s in two]
+    assert [planned(s).outbound.tobytes() for s in one] == [
+        planned(s).outbound.tobytes() for s in two
+    ]
     assert [str(s.plan) for s in one] == [str(s.plan) for s in two]
 
 
@@ -405,7 +413,7 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
     planner = Planner(lambda _: worth, [ReturnHome(0.95, "current")], 0.9)
     scout = explorer(Walk(SparseMDP.from_dense(rows)), planner=planner, strict=True)
     step = next(scout.explore(100))
-    assert step.plan.action == 1
+    assert step.action == 1
     assert step.state == 1
 
 

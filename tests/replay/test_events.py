@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -64,7 +64,9 @@ def test_events_are_those_of_the_records(runs: Path) -> None:
     assert [event.step for event in found] == sorted(event.step for event in found)
     assert found[-1].code == "ended"
     assert found[-1].step == len(replay.log)
-    targets = [replay.plan(step)[0].proposal for step in range(len(replay.log))]
+    targets = [
+        cast("Any", replay.plan(step)[0]).decision.proposal for step in range(len(replay.log))
+    ]
     for event in found:
         if event.code == "reached":
             before = targets[event.step - 1]
@@ -83,7 +85,7 @@ def test_a_temptation_is_a_better_look_that_was_refused(runs: Path) -> None:
         moment, plan = replay.at(step), replay.plan(step)[0]
         looks = looks_of(moment)
         unsafe = [e for e in plan.evidence if e.verdict == "unsafe" and e.leaves > 0.0]
-        tempted = any(looks[e.action] > looks[plan.action] for e in unsafe)
+        tempted = any(looks[e.action] > looks[plan.action or 0] for e in unsafe)
         if any(event.step == step for event in found):
             assert tempted
     for event in found:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -42,12 +42,13 @@ def test_a_run_of_one_level_shows_the_ways_home_that_it_holds(
     replay = Replay(runs / name)
     moment = replay.at(step)
     home, returns = moment.returns
-    plan, _ = replay.plan(step)
     assert home.tolist() == [moment.start]
-    paid = plan.way_home > 0.0  # a plan knows only the ways home that can be paid for
-    assert paid[moment.state]
-    np.testing.assert_array_equal(returns.value[paid], plan.way_home[paid])
-    np.testing.assert_array_equal(returns.policy[paid], plan.return_policy[paid])
+    assert replay.decisions is not None
+    promise = replay.decisions.kept.at(step).promises[0]
+    here = moment.state
+    while here != moment.start:
+        assert returns.policy[here] == promise.action(here)
+        here = int(cast("Moves", moment.model).dest[here, promise.action(here)])
     assert replay.why(step)["way_home"] == moment.way(moment.state)["bound"]
     check_ways(moment)
 

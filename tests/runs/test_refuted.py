@@ -66,8 +66,8 @@ def lied_to(seed: int) -> tuple[RoverConfig, Any]:
     config = RoverConfig(rows=400, columns=400, sensor_range=29.0, seed=seed)
     scout: Any = make(config).explorer()
     for step in scout.explore(4):
-        assert not step.held.refuted
-    plan = scout.guide.decide(scout.belief, scout.here, scout.held).plan
+        assert not step.run_state.refuted
+    plan = scout.decide()
     success = scout.world.moves.success.copy()
     success[scout.here, plan.action] = 0.0
     scout.world.moves = scout.world.moves.with_success(success)
@@ -78,8 +78,8 @@ def lied_to(seed: int) -> tuple[RoverConfig, Any]:
 def test_a_rover_whose_certain_move_fails_claims_nothing_more() -> None:
     config, scout = lied_to(1)
     assert scout.end is End.REFUTED
-    assert scout.held.kept == 0.0
-    way = ways_home(config, scout.belief, scout.start, scout.here, scout.held, refuted=True)
+    assert scout.run_state.kept == 0.0
+    way = ways_home(config, scout.belief, scout.start, scout.here, scout.run_state, refuted=True)
     assert way.probability.sum() == way.probability[scout.start] == 1.0
     ((cells, probability),) = way.ways
     assert (cells[0], cells[-1], probability) == (scout.here, scout.start, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from homeward.runs.retracing import replay, to_record
 
 if TYPE_CHECKING:
     from homeward.planning.explorer import Loop
+    from homeward.planning.plan import Plan
     from homeward.runs import Run
 
 
@@ -124,7 +125,10 @@ def test_an_explorer_that_goes_round_in_circles_ends_after_as_many_steps_if_it_i
     whole, resumed = explorer(), explorer()
     kind: Any = SimpleNamespace(written=str, spacing=1)
     steps = list(whole.explore(1000))
-    records = [to_record(s, None, WarmStart.of(s.plan), kind, s.number - 1) for s in steps[:60]]
+    records = [
+        to_record(s, None, WarmStart.of(cast("Plan", s.plan)), kind, s.number - 1)
+        for s in steps[:60]
+    ]
     replay(resumed, records, kind, 0, Path(), plan_again=False)
     assert len(list(resumed.explore(1000))) == len(steps) - 60
     assert resumed.end is whole.end is End.INFEASIBLE

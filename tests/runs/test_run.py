@@ -55,11 +55,12 @@ def test_a_run_goes_the_way_of_an_explorer_that_plans_from_each_last_plan(whole:
     assert len(trajectory) == len(steps) == 12
     for record, step in zip(trajectory, steps, strict=True):
         assert record.step == step.number
-        assert record.state == step.plan.state
-        assert record.action == step.plan.action
+        assert record.state == step.decision.state
+        assert record.action == step.action
         assert record.next_state == step.state
         assert record.observation == step.observation
         assert isinstance(record.observation, Transition)
+        assert step.plan is not None
         assert record.value.hex() == float(step.plan.exploration_value).hex()
         assert record.bounds == step.plan.bounds
         assert record.kept_bounds == tuple(c.kept_bound for c in step.plan.criteria)

@@ -61,7 +61,7 @@ def test_taxi_is_read_from_its_table_and_explored_safely() -> None:
     explorer = explored(taxi)
     assert not explorer.world.ended  # a passenger who arrives ends the episode
     assert explorer.belief.visited.sum() == 100  # 25 squares with the passenger in 4 places
-    assert explorer.held.kept == 1.0
+    assert explorer.run_state.kept == 1.0
 
 
 def test_the_model_of_a_table_is_exact() -> None:

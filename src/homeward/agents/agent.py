@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.beliefs.corrections import Correction
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import InvalidInputError
-from homeward.planning.explorer import End, Loop, Step
-from homeward.planning.plan import UNPLANNED, Evidence, Plan, Verdict
-from homeward.planning.promise import Held
-from homeward.referee.claims import ActionEvidence
-from homeward.solvers import Status
+from homeward.planning.explorer import NOTHING_FOUND, Decision, End, Loop, Step
+from homeward.planning.promise import RunState
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
@@ -73,7 +69,7 @@ class AgentLoop(Loop):
     whose random numbers come from `seed`; messages call it `name`.
     """
 
-    held: Held
+    run_state: RunState
 
     def __init__(
         self,
@@ -87,7 +83,7 @@ class AgentLoop(Loop):
         super().__init__(planner, belief, world, strict=False)
         self.name, self.seed = name, seed
         self.agent = make()
-        self.held = Held(remaining=0.0)
+        self.run_state = RunState(remaining=0.0)
         self._remembering = self.agent if isinstance(self.agent, RememberingAgent) else None
         self.acts_again = self._remembering is None
         reset = getattr(self.agent, "reset", None)
@@ -97,7 +93,7 @@ class AgentLoop(Loop):
     def step(self) -> Step | None:
         """Let the agent act once and return the step; if it ends the run, return None."""
         if self._remembering is not None and self.steps:
-            self._remembering.remember(self.held.memory)
+            self._remembering.remember(self.run_state.memory)
         state, rng = self.here, self._rng(self.steps + 1)
         began = time.perf_counter()
         answer = self.agent.act(self.belief, state, rng)
@@ -110,12 +106,12 @@ class AgentLoop(Loop):
         memory = None
         if self._remembering is not None:
             memory = self._checked_memory(self._remembering.memory())
-        self.plan = unplanned(self.planner, model, state, action)
         observation = self.world.act(action)
         self.learn(observation, Transition(state, action, self.here))
-        self.held = Held(remaining=0.0, memory=memory, refuted=self.refuted)
+        self.run_state = RunState(remaining=0.0, memory=memory, refuted=self.refuted)
         self.steps += 1
-        return Step(self.steps, self.plan, observation, self.here, self.held, seconds)
+        decision = unplanned(model, state, action, self.run_state)
+        return Step(self.steps, decision, observation, self.here, self.run_state, seconds)
 
     def _rng(self, step: int) -> np.random.Generator:
         """Return the random generator of a step; 0 is for `reset`."""
@@ -147,41 +143,7 @@ class AgentLoop(Loop):
             ) from cause
 
 
-def unplanned(planner: Planner, model: Model, state: int, action: int) -> Plan:
-    """Return the plan of an action that an agent chose: it has no value, bound or criterion."""
-    leaving = model.leaving(state)
-
-    def compute() -> tuple[ActionEvidence, ...]:
-        possible = np.isfinite(model.reward[state])
-        verdicts = np.where(possible, Verdict.NOT_TAKEN, Verdict.UNAVAILABLE).tolist()
-        verdicts[action] = Verdict.CHOSEN
-        return tuple(
-            ActionEvidence(a, float(leaving[a]), 0.0, (), float(a == action), Verdict(verdict))
-            for a, verdict in enumerate(verdicts)
-        )
-
-    nothing, no_policies = np.zeros(0), np.zeros((0, model.states), np.int32)
-    return Plan(
-        state=state,
-        action=action,
-        status=Status.UNSOLVED,
-        weights=nothing,
-        outbound=no_policies,
-        exploration_value=0.0,
-        upper_bound=np.inf,
-        gap=np.inf,
-        kept_weights=nothing,
-        kept_outbound=no_policies,
-        kept_value=0.0,
-        criteria=(),
-        evidence=Evidence(compute),
-        correction=Correction.NAIVE,
-        discount=planner.discount,
-        method=UNPLANNED,
-        rounds=0,
-        bonus_left=True,
-        worthless=False,
-        waits=False,
-        state_names=model.state_names,
-        action_names=model.action_names,
-    )
+def unplanned(model: Model, state: int, action: int, after: RunState) -> Decision:
+    """Return the decision of an action that an agent chose: it has no value and no bound."""
+    found = NOTHING_FOUND._replace(action=action)
+    return Decision(state, action, after, found, planned=False, labels=Labels.of(model))

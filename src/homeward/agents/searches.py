@@ -5,39 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from homeward.bonuses import Looks
-from homeward.planning.gain_search import Shares, gain_at, search_outward
-from homeward.planning.promise import MAX_FREE_SHARE, Proposal
-from homeward.planning.rate import RateSearch, View
+from homeward.planning.gain_kernels import gain_at
+from homeward.planning.promise import Proposal
+from homeward.planning.proposals import MoveSearch, Problem
 
 
-class BestRate(RateSearch):
+class BestRate(MoveSearch):
     """Proposes the state with the most gain per step and a safe return, without a beam search."""
 
-    looks_ahead = False
+    looks_far = False
 
 
-class Nearest(RateSearch):
+class Nearest(MoveSearch):
     """Proposes the nearest cell with a safe return that is new.
 
     On terrain, a cell is new until its height was measured from the cell itself. On a grid, it is
     new as long as an unseen cell is visible from it.
     """
 
-    def best(self, view: View) -> Proposal | None:
+    def best(self, problem: Problem) -> Proposal | None:
         """Return a proposal to go to the nearest new cell; None if there is none."""
-        looks, here = view.whole, np.zeros(1, np.int64)
+        looks, here, looked = problem.whole, np.zeros(1, np.int64), self.scratch.looked
         if looks.logarithmic:
             least = looks.weight.max()  # precision that a measurement from the cell itself adds
             new = looks.amount * least > 1.0
         else:
-            nothing, cells = np.zeros(len(looks.amount)), range(len(looks.amount))
-            new = np.array([gain_at(s, looks, nothing, True) > 0.0 for s in cells])
+            new = np.array(
+                [gain_at(s, looks, looked, True) > 0.0 for s in range(len(looks.amount))]
+            )
         itself = Looks.of(looks.shape, (here, here), np.ones(1), new.astype(np.float64), False)
-        reachable = Shares.given(np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0))
-        bounds, scratch = np.full(len(new), np.inf), self.scratch
-        where = view.state, itself, looks.extra_steps, 1.0, bounds, 1.0, scratch
-        path, _, steps, _ = search_outward(view.graph, reachable, 0.0, 0.0, *where)
+        after = looks.extra_steps
+        path, _, steps, share = self.outward(problem, problem.state, itself, after, 1.0)
         if not len(path):
             return None
-        gain = gain_at(path[-1], looks, scratch.looked, True)
-        return Proposal(tuple(path.tolist()), gain, steps, float(view.shares.at(path).max()))
+        return Proposal(tuple(path.tolist()), gain_at(path[-1], looks, looked, True), steps, share)

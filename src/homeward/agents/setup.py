@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from homeward.bonuses import Bonus
     from homeward.planning.algorithm1 import Planner
     from homeward.planning.explorer import Loop
-    from homeward.planning.guide import Task
-    from homeward.planning.rate import RateSearch
+    from homeward.planning.proposals import MoveSearch
     from homeward.worlds import World
 
 
@@ -39,14 +38,14 @@ class PlanningAgent:
     bonus
         The bonus that it collects; None for the bonus of the problem.
     search
-        Function that returns the search for the next proposal; None for the default search.
+        The class of the search for the next proposal; None for the default search.
     """
 
     paper: bool = False
     safe: bool = True
     naive: bool = False
     bonus: Bonus | None = None
-    search: Callable[[Task], RateSearch] | None = None
+    search: type[MoveSearch] | None = None
 
     @property
     def promise(self) -> Literal["run", "plan"] | None:
@@ -83,14 +82,14 @@ class PlanningAgent:
 
         explorer = Explorer(*given, strict=setup.strict, floor=setup.floor)
         if self.search is not None:
-            from homeward.planning.rate import RateSearch
+            from homeward.planning.proposals import MoveSearch
 
-            ours = explorer.guide.search
-            if not isinstance(ours, RateSearch):
+            ours = explorer.rules.search
+            if not isinstance(ours, MoveSearch):
                 raise InvalidProblemError(
                     "an agent with its own search needs a move-or-stay model without rewards"
                 )
-            explorer.guide.search = self.search(ours.task)
+            explorer.rules.search = self.search(ours.bonus, ours.floor, ours.allowed)
         return explorer
 
 

@@ -54,7 +54,7 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
                 live = Live(bar, console=Console(stderr=True), transient=True)
                 live.start()
             texts, picture = ([], "") if describe is None else describe(run.explorer)
-            bounds = [criterion.kept_bound for criterion in step.plan.criteria]
+            bounds = [each.bound for each in step.decision.bounds]
             name = "bound" if len(bounds) == 1 else "lowest bound"
             level = f"{name} ≥ {floored(min(bounds), 4)}" if bounds else "no safety level"
             bar.update(task, completed=step.number, description=" · ".join([level, *texts]))

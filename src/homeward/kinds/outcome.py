@@ -16,8 +16,7 @@ from homeward.files import read_json
 from homeward.kinds.promises import CRITERION_KEYS, SafeConfig, states_of
 from homeward.kinds.reachability import can_reach_start
 from homeward.models import Moves
-from homeward.planning.explorer import End
-from homeward.planning.guide import Guide
+from homeward.planning.explorer import End, Rules
 from homeward.planning.promise import BUDGET_TOLERANCE
 from homeward.runs.config import is_asked
 from homeward.runs.kind import Ended, Setup
@@ -104,13 +103,13 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
             names = [str(config.promises()[k]) for k in plan.conflict]
             raise InvalidProblemError(f"from the start {describe_conflict(names)}")
         return
-    guide = Guide(setup.planner, start)
-    # The accounts are those of the first promises, in the same order.
-    for promise, account in zip(config.promises(), guide.open(belief).promises, strict=False):
-        if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
+    opened = Rules.of(belief, setup.planner, start).open(belief, start)
+    # The first promises of the configuration are those of the run, in the same order.
+    for promise, kept in zip(config.promises(), opened.promises, strict=False):
+        if kept.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
                 f"from the start no return policy meets {promise}: the largest lower bound is "
-                f"{at_least(1.0 - account.spent, 4)}"
+                f"{at_least(1.0 - kept.spent, 4)}"
             )
 
 

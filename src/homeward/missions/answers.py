@@ -7,8 +7,7 @@ from typing import Any
 from homeward.errors import InvalidInputError
 from homeward.missions.reports import Fault, ReportError
 from homeward.models import Moves
-from homeward.planning.explorer import End
-from homeward.planning.remote import HeldWay, held_ways
+from homeward.planning.explorer import End, WayHome
 from homeward.replay import Replay
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind
@@ -105,18 +104,18 @@ class Answers:
         if self.replay.log.damage is not None:
             raise InvalidInputError(f"{self.replay.log.path}: {self.replay.log.damage}")
 
-    def _ways(self) -> list[HeldWay]:
-        """Return the held way home for each return criterion."""
+    def _ways(self) -> list[WayHome]:
+        """Return the way home that is relied on for each return criterion."""
         step, decisions = len(self.replay.log), self.replay.decisions
         assert decisions is not None
-        belief, held = self.replay.history.at(step), decisions.kept.at(step)
-        return held_ways(decisions.guide(), belief, self.state, held)
+        belief, run = self.replay.history.at(step), decisions.kept.at(step)
+        return decisions.rules().ways_home(belief, run, self.state)
 
-    def _told(self, ways: list[HeldWay]) -> dict[str, Any]:
+    def _told(self, ways: list[WayHome]) -> dict[str, Any]:
         """Return the ways home, and what is still promised of them, as JSON values."""
         return {"ways_home": [self._way(way) for way in ways], "promise": self._promise(ways)}
 
-    def _way(self, way: HeldWay) -> dict[str, Any]:
+    def _way(self, way: WayHome) -> dict[str, Any]:
         """Return a way home as JSON values."""
         model = self.vehicle.setup.belief.mean()
         moves = [
@@ -137,7 +136,7 @@ class Answers:
             }
         return value
 
-    def _promise(self, ways: list[HeldWay]) -> dict[str, Any]:
+    def _promise(self, ways: list[WayHome]) -> dict[str, Any]:
         """Return whether the safety levels hold, and for each level what is spent and left.
 
         ``end`` is `End.REFUTED` if what happened contradicts the belief, and else None. A level is
@@ -145,20 +144,19 @@ class Answers:
         """
         decisions, step = self.replay.decisions, len(self.replay.log)
         assert decisions is not None
-        guide, held = decisions.guide(), decisions.kept.at(step)
-        ledgers = guide.ledgers(self.replay.history.at(0))
+        goals, run = decisions.rules().goals, decisions.kept.at(step)
         budgets = [
             {
-                "level": ledger.delta,
-                "kept": max(0.0, 1.0 - account.spent),
-                "spent": account.spent,
-                "left": max(0.0, 1.0 - ledger.delta - account.spent),
-                "used": list(account.used),
+                "level": goal.delta,
+                "kept": max(0.0, 1.0 - promise.spent),
+                "spent": promise.spent,
+                "left": max(0.0, 1.0 - goal.delta - promise.spent),
+                "used": list(promise.used),
                 "lost": way.probability <= 0.0 and self.state not in way.homes,
             }
-            for ledger, account, way in zip(ledgers, held.promises, ways, strict=True)
+            for goal, promise, way in zip(goals, run.promises, ways, strict=True)
         ]
-        holds = bool(budgets) and not held.refuted and not any(b["lost"] for b in budgets)
+        holds = bool(budgets) and not run.refuted and not any(b["lost"] for b in budgets)
         holds = holds and all(b["kept"] >= b["level"] - 1e-9 for b in budgets)  # type: ignore[operator]
-        end = End.REFUTED if held.refuted else None
-        return {"end": end, "holds": holds, "kept": held.kept, "budgets": budgets}
+        end = End.REFUTED if run.refuted else None
+        return {"end": end, "holds": holds, "kept": run.kept, "budgets": budgets}

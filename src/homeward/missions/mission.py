@@ -28,8 +28,7 @@ from homeward.missions.reports import (
     read_reports,
 )
 from homeward.models import Moves
-from homeward.planning.explorer import End
-from homeward.planning.remote import RemoteExplorer
+from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind
 from homeward.runs.lock import locked
@@ -172,7 +171,7 @@ class Mission:
     def _forget(self) -> None:
         """Drop everything that was read from the record."""
         self._vehicle = None
-        self._explorer: RemoteExplorer | None = None
+        self._explorer: Explorer | None = None
         self._log = NewRecords(self.run.directory / STEPS)
         self._ids: dict[str, tuple[str, int]] = {}  # digest and step of a report, by its id
         self._prints: dict[str, int] = {}  # step of a report, by the fingerprint of measurements
@@ -253,7 +252,7 @@ class Mission:
             )
         return None
 
-    def _event(self, envelope: Envelope, explorer: RemoteExplorer) -> VehicleEvent:
+    def _event(self, envelope: Envelope, explorer: Explorer) -> VehicleEvent:
         """Return what happened to the vehicle by a report; raise if that is impossible."""
         before = explorer.world.state
         state = before if envelope.state is None else envelope.state
@@ -261,7 +260,8 @@ class Mission:
         action, transition = -1, None
         if envelope.moved:
             status, amounts = MOVED, len(envelope.used)
-            limits = len(explorer.held.promises[0].used) if explorer.held.promises else 0
+            promises = explorer.run_state.promises
+            limits = len(promises[0].used) if promises else 0
             if amounts != limits:
                 raise ReportError(
                     Fault.FORMAT,
@@ -279,9 +279,7 @@ class Mission:
             )
         return VehicleEvent(status, action, state, observation, envelope.used)
 
-    def _tried(
-        self, envelope: Envelope, explorer: RemoteExplorer, state: int
-    ) -> tuple[str | None, int]:
+    def _tried(self, envelope: Envelope, explorer: Explorer, state: int) -> tuple[str | None, int]:
         """Return the status (`OWN`, or None for the decided action) and the action of a move.
 
         Raise if no action leads to `state`, or if the action is too risky. A refuted belief allows
@@ -291,9 +289,8 @@ class Mission:
             raise ReportError(
                 Fault.IMPOSSIBLE, "the vehicle is in a final state: no further move is possible"
             )
-        plan, name_of = explorer.decide().plan, explorer.belief.mean().action_name
-        advised = None if plan is None else plan.action
-        ways = [int(account.way[explorer.world.state]) for account in explorer.held.promises]
+        advised, name_of = explorer.decide().action, explorer.belief.mean().action_name
+        ways = [promise.action(explorer.here) for promise in explorer.run_state.promises]
         known = [a for a in (advised, *ways) if a is not None and a >= 0]
         if explorer.refuted:
             known.extend(range(explorer.belief.mean().actions))
@@ -354,7 +351,12 @@ class Mission:
         self._know(envelope.note(), 0)
         self._explorer = explorer
         place = describe_place(self.vehicle, world.start)
-        return {"step": 0, "status": "first_look", "position": place, "kept": explorer.held.kept}
+        return {
+            "step": 0,
+            "status": "first_look",
+            "position": place,
+            "kept": explorer.run_state.kept,
+        }
 
     def _append(self, record: Record, seconds: float) -> None:
         """Append a record to the log; it is on disk when this returns."""

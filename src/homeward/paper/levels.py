@@ -24,7 +24,7 @@ from homeward.kinds.rover.world import Rover
 from homeward.models import Moves
 from homeward.paper.mars import RING, clairvoyant
 from homeward.planning.explorer import Loop, Step
-from homeward.planning.promise import Held
+from homeward.planning.promise import RunState
 from homeward.referee.sampling import ReturnCount
 from homeward.runs.config import checked
 from homeward.studies.study import combine
@@ -71,12 +71,12 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
     explorer = setup.explorer()
-    works = held_works(explorer.held, rover)
+    works = held_works(explorer.run_state, rover)
     turns, stranded_at = ([] if works else [0]), None
 
     def measure(_: Loop, step: Step) -> None:
         nonlocal works, stranded_at
-        if held_works(step.held, rover) != works:
+        if held_works(step.run_state, rover) != works:
             works = not works
             turns.append(step.number)
         if rover.stranded and stranded_at is None:
@@ -90,17 +90,17 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         "stranded_at": stranded_at,
         "turns": " ".join(map(str, turns)),
         "recall": int(np.random.default_rng([seed, 1]).integers(setup.limit + 1)),
-        "spent": 0.0 if explorer.held is None else 1.0 - explorer.held.kept,
+        "spent": 0.0 if explorer.run_state is None else 1.0 - explorer.run_state.kept,
         "end": str(explorer.end),
     }
 
 
-def held_works(held: Held | None, rover: Rover) -> bool:
+def held_works(held: RunState | None, rover: Rover) -> bool:
     """Return whether the run's stored return path works in the true world."""
     return held is not None and held_chance(held, rover, rover.moves) > 0.0
 
 
-def held_chance(held: Held, rover: Rover, model: Moves) -> float:
+def held_chance(held: RunState, rover: Rover, model: Moves) -> float:
     """Return the product of the success probabilities of the moves on the stored return path.
 
     The probabilities are those of `model`. Return 0 if the path does not lead home.

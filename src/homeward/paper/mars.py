@@ -188,7 +188,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         nonlocal stranded_at, lowest
         path.append(step.state)
         nats.append(_nats(prior, cast("TerrainBelief", explorer.belief).variance))
-        lowest = min(lowest, *(criterion.kept_bound for criterion in step.plan.criteria), 1.0)
+        lowest = min(lowest, *(each.bound for each in step.decision.bounds), 1.0)
         if rover.stranded and stranded_at is None:
             stranded_at = step.number
         return waits and step.state != path[-2] and is_stuck(rover)

@@ -108,7 +108,9 @@ def explore(
     explorer = play(setup, lambda _, step: steps.append(step))
     assert explorer.end is not None
     path = (grid.start, *(step.state for step in steps))
-    return Tour(grid, tuple(step.plan for step in steps), path, explorer.end)
+    return Tour(
+        grid, tuple(step.plan for step in steps if step.plan is not None), path, explorer.end
+    )
 
 
 def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:

@@ -112,9 +112,9 @@ def explore(
 
 def _returns(loop: Loop, world: ToyTextWorld) -> bool | None:
     """Return whether the held way home at the end of a run works; None if no way is held."""
-    if loop.held is None or not loop.held.promises:
+    if loop.run_state is None or not loop.run_state.promises:
         return None
-    way = loop.held.promises[0].way
+    way = loop.run_state.promises[0].way
     for _ in range(MAX_RETURN_STEPS):
         if world.state == loop.start or world.ended or way[world.state] < 0:
             break
@@ -146,11 +146,11 @@ def ride(delta: float, limit: int, seed: int) -> Ride:
     explorer = Explorer(planner, FiniteBelief([dry, wet]), world)
     seen = {world.state, *(step.state for step in explorer.explore(limit))}
     belief: Any = explorer.belief
-    account = explorer.held.promises[0]
+    promise = explorer.run_state.promises[0]
     for _ in range(MAX_RETURN_STEPS):
         if world.state == TAXI_START or world.ended:
             break
-        policy = account.policies.get(set_of(belief), account.way)
+        policy = promise.policies.get(set_of(belief), promise.way)
         belief = belief.update(world.act(int(policy[world.state])))
     assert explorer.end is not None
     home = world.state == TAXI_START and not world.ended

@@ -11,10 +11,11 @@ import time
 from typing import TYPE_CHECKING
 
 from homeward.arrays import FloatArray
-from homeward.beliefs.observations import Transition
+from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
-from homeward.planning.explorer import End, Loop, Step
+from homeward.planning.explorer import NOTHING_FOUND, Bound, Decision, End, Loop, Step
+from homeward.planning.promise import RunState
 from homeward.solvers import Status
 from homeward.words import floored
 
@@ -54,7 +55,8 @@ class PaperExplorer(Loop):
         before, observation = self.here, self.world.act(plan.action)
         self.learn(observation, Transition(before, plan.action, self.here))
         self.steps += 1
-        return Step(self.steps, plan, observation, self.here, seconds=seconds)
+        decision = decision_of(plan)
+        return Step(self.steps, decision, observation, self.here, None, seconds, plan)
 
     def _wanted(self) -> Plan | None:
         """Return the next plan; if the run ends, set `end` and return None."""
@@ -96,6 +98,16 @@ class PaperExplorer(Loop):
             self._met, self._learned = frozenset(), chances
         self._fruitless = self._fruitless + 1 if state in self._met else 0
         self._met |= {state}
+
+
+def decision_of(plan: Plan) -> Decision:
+    """Return the decision of a plan, with the bounds of the policies that start with its action."""
+    bounds = tuple(
+        Bound(c.name, c.kind, c.level, float(c.kept_bound), str(c.evaluator)) for c in plan.criteria
+    )
+    labels = Labels(0, 0, plan.state_names, plan.action_names)
+    found = NOTHING_FOUND._replace(action=plan.action)
+    return Decision(plan.state, plan.action, RunState(), found, bounds, labels=labels)
 
 
 def _refusal(plan: Plan) -> str:

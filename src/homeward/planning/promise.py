@@ -16,7 +16,7 @@ from homeward.errors import InvalidFileError
 from homeward.files import json_safe
 
 BUDGET_TOLERANCE = 1e-9  # probability that may be spent beyond 1 − δ, because of rounding
-MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that a path may spend without a toll
+MAX_FREE_SHARE = 1e-3  # largest fraction of a remaining budget that counts as no risk
 
 
 class Tally(NamedTuple):
@@ -30,7 +30,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Promise:
-    """The actions that a run relies on to return to one home, and what it has spent and used."""
+    """What a run relies on for one return criterion, and what it has spent and used."""
 
     size: int  # number of states of the model
     at: IntArray  # [n] states in which the run relies on an action, ascending
@@ -52,6 +52,11 @@ class Promise:
         way = np.full(self.size, -1, np.int32)
         way[self.at] = self.actions
         return way
+
+    def action(self, state: int) -> int:
+        """Return the action that the run relies on in a state; −1 for none."""
+        k = int(np.searchsorted(self.at, state))
+        return int(self.actions[k]) if k < len(self.at) and self.at[k] == state else -1
 
     def after(self, at: IntArray, actions: IntArray, spent: float, **other: Any) -> Promise:
         """Return the promise with `actions` [n] in the states `at` [n], and the `other` fields."""
@@ -117,13 +122,13 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """The state of a run after a step.
+class RunState:
+    """What a run carries from one step to the next, besides its belief.
 
     Attributes
     ----------
     promises : tuple
-        One account for each return criterion.
+        One promise for each return criterion.
     proposal : Proposal, optional
         The proposal that the explorer pursues; None before the first decision.
     remaining : float
@@ -133,7 +138,7 @@ class Held:
     memory
         JSON value that an agent carries to its next step; None for our explorers.
     refuted
-        Whether what happened contradicts the belief. Then nothing is guaranteed, and the accounts
+        Whether what happened contradicts the belief. Then nothing is guaranteed, and the promises
         have the ways home that are best supported by what was driven.
     """
 
@@ -151,16 +156,16 @@ class Held:
             return 0.0
         return max(0.0, 1.0 - max((a.spent for a in self.promises), default=0.0))
 
-    def emptied(self) -> Held:
-        """Return a state with as many accounts, which rely on no edges and have spent nothing."""
-        return Held(
+    def emptied(self) -> RunState:
+        """Return a state with as many promises, which rely on nothing and have spent nothing."""
+        return RunState(
             tuple(
                 replace(a, at=a.at[:0], actions=a.actions[:0], spent=0.0, policies={}, tally=None)
                 for a in self.promises
             )
         )
 
-    def encode(self, before: Held) -> dict[str, Any]:
+    def encode(self, before: RunState) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
         ways = []
         for old, new in zip(before.promises, self.promises, strict=True):
@@ -199,7 +204,7 @@ class Held:
         return value
 
     @classmethod
-    def decode(cls, value: Any, before: Held) -> Held:
+    def decode(cls, value: Any, before: RunState) -> RunState:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
             uses = value.get("used") or [()] * len(before.promises)

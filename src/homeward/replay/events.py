@@ -88,7 +88,7 @@ def refused_actions(replay: Replay) -> Iterator[Event]:
         moment, plan = replay.at(step), replay.plan(step)[0]
         looks = looks_of(moment)
         unsafe = [e.action for e in plan.evidence if e.verdict == "unsafe" and e.leaves > 0.0]
-        better = [action for action in unsafe if looks[action] > looks[plan.action]]
+        better = [action for action in unsafe if looks[action] > looks[plan.action or 0]]
         if better and not before:
             best = max(better, key=lambda action: looks[action])
             model: Any = moment.model

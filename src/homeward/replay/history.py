@@ -1,7 +1,7 @@
-"""Beliefs and risk accounts of a recorded run after any step, computed without planning.
+"""Beliefs and promises of a recorded run after any step, computed without planning.
 
-`History` has the beliefs. `Decisions` has the `Held` of a run whose level holds for the whole run:
-its accounts with their return policies, and its proposal. Both keep checkpoints at regular steps
+`History` has the beliefs. `Decisions` has the `RunState` of a run whose level holds over all of it:
+its promises with their return policies, and its proposal. Both keep checkpoints at regular steps
 and compute other steps from the nearest earlier checkpoint.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -17,12 +18,8 @@ import numpy as np
 from homeward.arrays import IntArray
 from homeward.beliefs.refutation import absorbed
 from homeward.errors import InvalidFileError
-from homeward.models import Moves
-from homeward.planning.general import returning_of
-from homeward.planning.graph import graph_of
-from homeward.planning.guide import Guide
-from homeward.planning.promise import Held
-from homeward.planning.returning import Goal
+from homeward.planning.explorer import Rules
+from homeward.planning.promise import RunState
 from homeward.replay.moment import proving
 from homeward.solvers import ReturnSolution, Status
 
@@ -163,23 +160,29 @@ class History:
 
 
 class Decisions:
-    """The `Held` of a run after each step, and new `Guide` objects to repeat its decisions."""
+    """The `RunState` of a run after each step, and new `Rules` to repeat its decisions."""
 
     def __init__(self, setup: Setup, start: int, first: Belief, log: LogReader) -> None:
-        self.setup, self.start = setup, start
-        held = self.guide().open(first)
-        size = max(1, sum(account.way.nbytes for account in held.promises))
+        self.setup, self.start, self.first = setup, start, first
+        opened = self.rules().open(first, start)
+        size = max(1, sum(promise.way.nbytes for promise in opened.promises))
         self.kept = Checkpoints(
-            held,
-            lambda step, before: Held.decode(log.holdings[step - 1], before),
-            lambda held, before: size,
+            opened,
+            lambda step, before: RunState.decode(log.holdings[step - 1], before),
+            lambda run, before: size,
             HELD_SPACING,
             MAX_HELD_BYTES,
         )
 
-    def guide(self) -> Guide:
-        """Return a new guide; a used guide remembers gains that are valid only for later steps."""
-        return Guide(self.setup.planner, self.start, self.setup.floor)
+    def rules(self, *, proven: bool = False) -> Rules:
+        """Return new rules; used ones remember gains that are valid only for later steps.
+
+        If `proven`, they have a correction that proves bounds, also for a run that has none.
+        """
+        planner = self.setup.planner
+        if proven:
+            planner = replace(planner, correction=proving(planner))
+        return Rules.of(self.first, planner, self.start, self.setup.floor)
 
     def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
         """Return the homes of the first return criterion, and the return policy at a moment.
@@ -187,28 +190,18 @@ class Decisions:
         The policy prefers moves whose risk the run has already spent to safer moves. Return None if
         no criterion has a home.
         """
-        guide = self.guide()
-        ledgers = guide.ledgers(moment.belief)
-        if not ledgers:
+        rules = self.rules(proven=True)
+        if not rules.goals:
             return None
-        ledger, correction = ledgers[0], proving(self.setup.planner)
-        account, model = self.kept.at(moment.step).promises[0], moment.model
+        promise, homes = self.kept.at(moment.step).promises[0], rules.goals[0].homes
         if moment.refuted:
-            value, policy = np.zeros(model.states), account.way
-        elif isinstance(model, Moves):
-            graph = graph_of(moment.belief, model, correction)
-            is_sharp = guide.search is not None and guide.search.task.is_sharp
-            sharp = moment.belief if is_sharp else None
-            survey = ledger.survey(graph, account, moment.state, sharp, whole=True)
-            ways = survey.ways_from(moment.state)
-            value, policy = ways.value, ways.choice
+            value, policy = np.zeros(moment.model.states), promise.way
         else:
-            goal = Goal(ledger.name, ledger.homes, ledger.delta)
-            returning = returning_of(goal, moment.belief, correction, None, 0)
-            options = returning.options(moment.belief, account, moment.state, None)
+            given = moment.belief, promise, moment.state, None
+            options = rules.returning[0].options(*given)
             value, policy = options.value(), options.policy()
         solution = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
-        return ledger.homes.astype(np.int32), solution
+        return homes.astype(np.int32), solution
 
 
 def _bytes(belief: Belief, before: Belief | None) -> int:

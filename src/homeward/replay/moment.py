@@ -12,10 +12,7 @@ from homeward.arrays import FloatArray, IntArray
 from homeward.beliefs import Belief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.models import Model, Moves
-from homeward.planning.after_action import after_moves
-from homeward.planning.general import returning_of
-from homeward.planning.graph import graph_of
-from homeward.planning.ledger import Ledger
+from homeward.planning.explorer import returning_of
 from homeward.planning.returning import Goal
 from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 
@@ -76,17 +73,10 @@ class Moment:
     @cached_property
     def after(self) -> FloatArray:
         """Lower bound [A] on coming home after each action, for the homes of `returns`."""
-        ledger = Ledger("", self.returns[0].astype(np.int64), 0.0)
-        if not isinstance(self.model, Moves):
-            goal = Goal(ledger.name, ledger.homes, ledger.delta)
-            returning = returning_of(goal, self.belief, None, None, 0)
-            promise = returning.open(self.belief, self.state)
-            return returning.options(self.belief, promise, self.state, None).after()
-        graph = graph_of(self.belief, self.model, None)
-        sharp = None if self.belief.evaluator == "union" else self.belief
-        account = ledger.open(graph, self.state, sharp)
-        survey = ledger.survey(graph, account, self.state, sharp, whole=True)
-        return after_moves(ledger, survey, self.belief, self.state, None, sharp)
+        goal = Goal("", self.returns[0].astype(np.int64), 0.0)
+        returning = returning_of(goal, self.belief, on_graph=isinstance(self.model, Moves))
+        promise = returning.open(self.belief, self.state)
+        return returning.options(self.belief, promise, self.state, None).after()
 
     def way(self, cell: int) -> dict[str, Any]:
         """Return the path home from a cell as JSON values, with the risk of each edge.

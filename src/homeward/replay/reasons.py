@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
-from homeward.criteria import ReturnHome
 from homeward.models import Moves
-from homeward.planning.explorer import End
-from homeward.planning.guide import Decision
-from homeward.planning.ledger import Ledger
+from homeward.planning.explained import Explanation
+from homeward.planning.explorer import Decision, End
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.promise import MAX_FREE_SHARE, Proposal
+from homeward.planning.returning import Goal
 from homeward.referee.claims import ActionEvidence
 from homeward.replay.moment import Moment, looks_of
 from homeward.replay.scene import actions_of
@@ -38,11 +39,23 @@ class CellNames:
         return f"return to {', '.join(self[home] for home in homes)}{limit}"
 
 
-def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str, Any]:
-    """Return the plan made at a moment and its evidence as JSON values.
+class Told(NamedTuple):
+    """What is told of a decision, of a plan of Algorithm 1 as of the explorer's."""
 
-    Cells are named by row and column of a map with `columns` columns.
-    """
+    action: int
+    status: str
+    text: str
+    criteria: list[dict[str, Any]]
+    evidence: Sequence[ActionEvidence]
+    value: float
+    upper: float
+    way_home: float  # lower bound on coming home from the present state
+    proposal: Proposal | None = None
+    has_homes: bool = True  # whether some criterion requires a return
+
+
+def told_of_plan(plan: Plan, moment: Moment, columns: int) -> Told:
+    """Return what is told of a plan; cells are named by row and column of `columns` columns."""
     if plan.state_names is None:
         names: Any = CellNames(columns)
         criteria = tuple(
@@ -50,24 +63,75 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
             for c in plan.criteria
         )
         plan = replace(plan, state_names=names, criteria=criteria)
-    ways = [c.way_home for c in plan.criteria if c.home.size] or [moment.returns[1].value]
-    explanation, actions, proposal = plan.explain(), actions_of(setup), None
+    ways = [c.way_home for c in plan.criteria if c.home.size]
+    facts = [
+        {
+            "name": c.name,
+            "kind": c.kind,
+            "level": c.level,
+            "bound": c.bound,
+            "kept_bound": c.kept_bound,
+            "evaluator": str(c.evaluator),
+            "multiplier": _finite(c.multiplier),
+        }
+        for c in plan.criteria
+    ]
+    here = max(float(way[plan.state]) for way in ways or [moment.returns[1].value])
+    value, upper = plan.exploration_value, plan.upper_bound
+    given = plan.action, str(plan.status), plan.explain(), facts, plan.evidence, value, upper, here
+    return Told(*given, None, bool(ways))
+
+
+def told_of(explanation: Explanation, moment: Moment, columns: int) -> Told:
+    """Return what is told of a decision of the explorer or of an agent."""
+    decision = explanation.decision
+    if decision.labels.state_names is None:
+        names: Any = CellNames(columns)
+        bounds = tuple(
+            c._replace(name=names.way_home(np.array(c.homes), c.within)) if c.homes else c
+            for c in decision.bounds
+        )
+        labels = decision.labels._replace(state_names=names)
+        decision = replace(decision, labels=labels, bounds=bounds)
+        explanation = replace(explanation, decision=decision)
+    facts = [
+        {
+            "name": c.name,
+            "kind": c.kind,
+            "level": c.level,
+            "bound": c.bound,
+            "kept_bound": c.bound,
+            "evaluator": c.evaluator,
+            "multiplier": 0.0,
+        }
+        for c in decision.bounds
+    ]
+    assert decision.action is not None
+    here = max(explanation.here or (float(moment.returns[1].value[moment.state]),))
+    given = decision.status, str(explanation), facts, explanation.evidence
+    numbers = decision.rate, decision.upper, here
+    return Told(decision.action, *given, *numbers, decision.proposal, bool(explanation.here))
+
+
+def reasons(told: Told, moment: Moment, setup: Setup) -> dict[str, Any]:
+    """Return a decision made at a moment and its evidence as JSON values."""
+    explanation, actions, proposal = told.text, actions_of(setup), None
     looks, homes = looks_of(moment), None
-    if not any(c.home.size for c in plan.criteria):  # else the plan's evidence has such bounds
+    if not told.has_homes:  # else the evidence has such bounds
         homes = moment.after.tolist()
-    if plan.proposal is not None:
+    if told.proposal is not None:
         proposal = {
-            "path": list(plan.proposal.path),
-            "gain": plan.proposal.gain,
-            "steps": plan.proposal.steps,
-            "rate": plan.proposal.rate,
-            "share": _finite(plan.proposal.share),
+            "path": list(told.proposal.path),
+            "gain": told.proposal.gain,
+            "steps": told.proposal.steps,
+            "rate": told.proposal.rate,
+            "share": _finite(told.proposal.share),
             "unit": unit_of(setup.planner.bonus),
-            "rule": _rule(plan.proposal, moment),
+            "rule": _rule(told.proposal, moment),
         }
     # If no move works and no action stays, the plan has a move that never works.
-    chosen = actions[plan.action]
-    stuck = isinstance(moment.model, Moves) and not any(e.leaves > 0.0 for e in plan.evidence)
+    chosen = actions[told.action]
+    stuck = isinstance(moment.model, Moves) and not any(e.leaves > 0.0 for e in told.evidence)
     stuck = stuck and (chosen["dr"], chosen["dc"]) != (0, 0)
     first = sentence(ENDS["stuck"]) if stuck else explanation.partition("\n")[0]
     return {
@@ -75,23 +139,12 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
         "state": moment.state,
         "end": None,
         "trapped": stuck,
-        "action": None if stuck else plan.action,
-        "status": str(plan.status),
+        "action": None if stuck else told.action,
+        "status": told.status,
         "sentence": first,
         "reasons": "",
         "explanation": explanation,
-        "criteria": [
-            {
-                "name": criterion.name,
-                "kind": criterion.kind,
-                "level": criterion.level,
-                "bound": criterion.bound,
-                "kept_bound": criterion.kept_bound,
-                "evaluator": str(criterion.evaluator),
-                "multiplier": _finite(criterion.multiplier),
-            }
-            for criterion in plan.criteria
-        ],
+        "criteria": told.criteria,
         "actions": [
             {
                 "action": each.action,
@@ -106,30 +159,30 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "verdict": verdict,
                 "words": VERDICTS[verdict],
             }
-            for each in plan.evidence
+            for each in told.evidence
             for verdict in (Verdict.UNAVAILABLE if stuck else _verdict(each, actions[each.action]),)
         ],
-        "value": _finite(plan.exploration_value),
-        "upper": _finite(plan.upper_bound),
-        "gap": _finite(plan.gap),
-        "way_home": max(float(way[plan.state]) for way in ways),
+        "value": _finite(told.value),
+        "upper": _finite(told.upper),
+        "gap": _finite(told.upper - told.value),
+        "way_home": told.way_home,
         "proposal": proposal,
     }
 
 
 def ended(
-    decision: Decision, moment: Moment, ledgers: Sequence[Ledger], columns: int
+    decision: Decision, moment: Moment, goals: Sequence[Goal], columns: int
 ) -> dict[str, Any]:
     """Return why a run ends at a moment, as JSON values with the keys of `reasons`."""
     assert decision.end is not None
     rest = decision.remainder(unit_of(moment.planner.bonus))
-    names = [ledger.name for ledger in ledgers]
+    names = [goal.name for goal in goals]
     if moment.model.state_names is None:
-        names = [CellNames(columns).way_home(each.homes, each.within) for each in ledgers]
+        names = [CellNames(columns).way_home(each.homes, each.within) for each in goals]
     if rest is not None:
         budgets = zip(names, rest.budgets, strict=False)
         rest = rest._replace(budgets=tuple((name, *budget[1:]) for name, budget in budgets))
-    kept = zip(names, decision.budgets, decision.held.promises, strict=False)
+    kept = zip(names, decision.budgets, decision.after.promises, strict=False)
     return {
         **stopped(decision.end, moment, rest),
         "criteria": [
@@ -137,11 +190,11 @@ def ended(
                 "name": name,
                 "kind": "return",
                 "level": level,
-                "bound": 1.0 - account.spent,
-                "kept_bound": 1.0 - account.spent,
+                "bound": 1.0 - promise.spent,
+                "kept_bound": 1.0 - promise.spent,
                 "multiplier": 0.0,
             }
-            for name, (_, level, _), account in kept
+            for name, (_, level, _), promise in kept
         ],
     }
 
@@ -170,10 +223,9 @@ def stopped(end: End | None, moment: Moment, rest: Remainder | None = None) -> d
 
 
 def _rule(proposal: Proposal, moment: Moment) -> str | None:
-    """Return the rule of `planning.rate` that preferred a proposal to one with a higher rate.
+    """Return the rule of `planning.proposals` that preferred a proposal to one with a higher rate.
 
-    - ``tour``: it is the first stop of a tour of all near looks.
-    - ``near``: gains are divided by a power of the steps, so near gains are preferred.
+    - ``near``: only first looks gain, so near gains and cells that were left behind are preferred.
     - ``path``: its gain is that of all looks on a path.
     - ``place``: by its rate, its risk, and whether it was already pursued.
     - ``home``: it goes home within the limits of the run.
@@ -191,8 +243,7 @@ def _rule(proposal: Proposal, moment: Moment) -> str | None:
         return "place"
     looks = bonus.looks(moment.belief) if isinstance(bonus, LookingBonus) else None
     if looks is None or not looks.logarithmic:
-        limited = any(isinstance(c, ReturnHome) and c.limits for c in moment.planner.criteria)
-        return "tour" if looks is not None and looks.make_tour and not limited else "near"
+        return "near"
     return "place"
 
 

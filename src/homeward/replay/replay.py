@@ -1,7 +1,7 @@
 """Replay of a recorded run at any of its steps; a process may still be writing the run.
 
 Beliefs are computed from the records without planning (`history`). If the level holds for the whole
-run, a decision is repeated from the recorded `Held` (`decisions`). For the paper's Algorithm 1, a
+run, a decision is repeated from the recorded `RunState`. For the paper's Algorithm 1, a
 plan is repeated from its recorded warm start. If a step has no warm start, all steps since the last
 recorded warm start are planned again, so that the plan is identical to the bit. This takes long on
 large maps. There the plan is first made from the nearest warm start, and used if it has the
@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidInputError
-from homeward.planning.explorer import End
-from homeward.planning.guide import Decision
+from homeward.planning.explained import Explanation, explain, unexplained
+from homeward.planning.explorer import Decision, End, decide
 from homeward.planning.plan import Plan
+from homeward.planning.promise import RunState
 from homeward.replay.ghosts import ghosts_of
 from homeward.replay.history import Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
-from homeward.replay.reasons import ended, reasons, stopped
+from homeward.replay.reasons import ended, reasons, stopped, told_of, told_of_plan
 from homeward.replay.scene import Scene
 from homeward.runs import Kind, Run, RunStatus, Setup, WarmStart, find_kind
 from homeward.runs.run import FIRST_LOOK, STEPS
@@ -62,7 +63,7 @@ class Replay:
         self.identity = self._identity()
         self._decided: tuple[int, Decision] | None = None  # the last decision, after its step
         self._scales: dict[str, tuple[float, float] | None] = {}
-        self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
+        self._plans: OrderedDict[int, tuple[Plan | Explanation, bool]] = OrderedDict()
         self._warm_starts: OrderedDict[int, WarmStart] = OrderedDict()
 
     def refresh(self) -> bool:
@@ -99,7 +100,7 @@ class Replay:
 
     @cached_property
     def decisions(self) -> Decisions | None:
-        """The `Held` of the run after each step; None for Algorithm 1 and agents without plans."""
+        """What the run carries after each step; None for Algorithm 1 and agents without plans."""
         if self.setup.agent.paper or isinstance(self.setup.agent, ActingAgent):
             return None
         return Decisions(self.setup, self.history.start, self.history.at(0), self.log)
@@ -193,31 +194,42 @@ class Replay:
         columns = self.scene.shape[1]
         if self.decisions is not None:
             decision = self._decision(moment)
-            if decision.plan is None:
-                ledgers = self.decisions.guide().ledgers(moment.belief)
-                return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
+            if decision.action is None:
+                goals = self.decisions.rules().goals
+                return {**ended(decision, moment, goals, columns), "recorded": recorded}
         elif step == len(self.log) and (
             isinstance(self.setup.agent, ActingAgent) or self._ends_refuted
         ):
             return {**stopped(self.run.manifest.end, moment), "recorded": recorded}
         plan, agrees = self.plan(step)
-        facts = reasons(plan, moment, self.setup, columns)
+        if isinstance(plan, Plan):
+            told = told_of_plan(plan, moment, columns)
+        else:
+            told = told_of(plan, moment, columns)
+        facts = reasons(told, moment, self.setup)
         return {**facts, "recorded": recorded, "agrees": agrees}
 
-    def plan(self, step: int) -> tuple[Plan, bool]:
-        """Return the plan made after a number of steps, and whether it agrees with the record."""
+    def plan(self, step: int) -> tuple[Plan | Explanation, bool]:
+        """Return the decision made after a number of steps, and whether it agrees with the record.
+
+        It is a `Plan` of Algorithm 1, or a decision of the explorer or of an agent, explained.
+        """
         if step in self._plans:
             self._plans.move_to_end(step)
             return self._plans[step]
         moment = self.at(step)
+        plan: Plan | Explanation | None = None
         if isinstance(self.setup.agent, ActingAgent):
-            action = self.log.actions[step] if step < len(self.log) else None
-            model, state = moment.model, moment.state
-            plan = None if action is None else unplanned(moment.planner, model, state, action)
+            if step < len(self.log):
+                given = moment.model, moment.state, self.log.actions[step], RunState()
+                plan = unexplained(moment.belief, unplanned(*given))
         elif self.decisions is None:
             plan = self._plan_again(moment)
         else:
-            plan = self._decision(moment).plan
+            decision = self._decision(moment)
+            if decision.action is not None:
+                run = self.decisions.kept.at(step)
+                plan = explain(self.decisions.rules(), moment.belief, run, decision)
         if plan is None:
             raise NotRecordedError("the run ends here, so there is no further decision")
         self._plans[step] = plan, self._agrees(plan, step)
@@ -259,16 +271,22 @@ class Replay:
         """Return the decision of the run at a moment."""
         assert self.decisions is not None
         if self._decided is None or self._decided[0] != moment.step:
-            held = self.decisions.kept.at(moment.step)
-            found = self.decisions.guide().decide(moment.belief, moment.state, held)
+            run = self.decisions.kept.at(moment.step)
+            found = decide(self.decisions.rules(), moment.belief, run, moment.state)
             self._decided = moment.step, found
         return self._decided[1]
 
-    def _agrees(self, plan: Plan, step: int) -> bool:
+    def _agrees(self, plan: Plan | Explanation, step: int) -> bool:
         """Return whether a plan has the recorded action, value and bounds."""
         if step >= len(self.log) or not self.log.decided[step]:
             return True
         logged = [self.log.values[step], *self.log.bounds_of(step + 1)]
-        planned = [plan.exploration_value, *plan.bounds]
+        action: int | None
+        if isinstance(plan, Plan):
+            action, planned = plan.action, [plan.exploration_value, *plan.bounds]
+        else:
+            decision = plan.decision
+            action, bounds = decision.action, [each.bound for each in decision.bounds]
+            planned = [decision.rate, *bounds]
         alike = np.allclose(planned, logged, PLAN_TOLERANCE, PLAN_TOLERANCE)
-        return alike and plan.action == self.log.actions[step]
+        return alike and action == self.log.actions[step]

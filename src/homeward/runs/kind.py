@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.planning.promise import Held
+    from homeward.planning.promise import RunState
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
     from homeward.runs.run import Run
@@ -45,7 +45,9 @@ class Ended:
     belief: Belief  # after the last observation
     records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # sentences on why the run ended
-    held: Held | None = None  # accounts and proposal at the end; None for the paper's Algorithm 1
+    run_state: RunState | None = (
+        None  # promises and proposal at the end; None for the paper's Algorithm 1
+    )
     levels: tuple[Mapping[str, Any], ...] = ()  # levels that were tried, see `levels.Tried`
 
 

@@ -93,7 +93,7 @@ def _parts(
     if until is not None and time.perf_counter() > until:
         return OUT_OF_TIME
     for number, step in enumerate(explorer.explore(limit), start=1):
-        if number > len(actions) or step.plan.action != actions[number - 1]:
+        if number > len(actions) or step.action != actions[number - 1]:
             return number
         if until is not None and time.perf_counter() > until:
             return OUT_OF_TIME

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from homeward.criteria import StayInside
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planning.promise import Held
-from homeward.planning.remote import RemoteExplorer
+from homeward.planning.explorer import Explorer, bounds_of
+from homeward.planning.promise import RunState
 from homeward.runs.kind import Kind, Setup
 from homeward.runs.log import LOOK, MOVED, Record
 from homeward.runs.observation_codec import decode, encode
 from homeward.runs.retracing import check_numbers, holding_of, to_record
+
+if TYPE_CHECKING:
+    from homeward.worlds.outside import Outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,42 +30,37 @@ class VehicleEvent:
     used: tuple[float, ...] = ()  # of a moved vehicle: the amount used of each limit of the run
 
 
-def remote_explorer(setup: Setup) -> RemoteExplorer:
+def remote_explorer(setup: Setup) -> Explorer:
     """Return the explorer of a mission after its first look and before its first step."""
-    world: Any = setup.world
-    return RemoteExplorer(
-        setup.planner, setup.belief, world, strict=setup.strict, floor=setup.floor
-    )
+    given = setup.planner, setup.belief, setup.world
+    return Explorer(*given, strict=setup.strict, floor=setup.floor)
 
 
-def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Record, float]:
+def take(explorer: Explorer, report: VehicleEvent, kind: Kind) -> tuple[Record, float]:
     """Update an explorer by a report; return the record of the step and the planning time in s."""
-    held, state = explorer.held, explorer.world.state
+    before, state, world = explorer.run_state, explorer.here, cast("Outside", explorer.world)
     if report.status is None:
         explorer.decide()
-        explorer.world.report(report.state, report.observation)
+        world.report(report.state, report.observation)
         step = explorer.step()
         if step is None:
             raise InvalidInputError("exploration has ended: there is no decided action")
-        record, seconds = to_record(step, held, None, kind, 0), explorer.seconds
+        record, seconds = to_record(step, before, None, kind, 0), explorer.seconds
     else:
         began = time.perf_counter()
         if report.status == LOOK:
             explorer.look(report.observation)
         elif report.status == MOVED:
             explorer.relocate(report.state, report.observation, report.used)
-        elif not explorer.choose(report.action, report.state, report.observation):
+        elif not explorer.allows(report.action, report.state):
             raise InvalidInputError("the levels of the mission do not allow this action")
+        else:
+            world.report(report.state, report.observation)
+            explorer.take(report.action)
+            explorer.steps += 1
         seconds = time.perf_counter() - began
-        spent = iter(explorer.held.promises)
-        bounds = tuple(
-            1.0 if isinstance(criterion, StayInside) else max(0.0, 1.0 - next(spent).spent)
-            for criterion in explorer.planner.criteria
-        )
-        if explorer.refuted:
-            bounds = (0.0,) * len(bounds)
-        search = explorer.guide.search
-        assert search is not None
+        kept = bounds_of(explorer.rules, explorer.run_state)
+        bounds = tuple(0.0 if explorer.refuted else each.bound for each in kept)
         record = Record(
             step=explorer.steps,
             state=state,
@@ -75,8 +72,8 @@ def take(explorer: RemoteExplorer, report: VehicleEvent, kind: Kind) -> tuple[Re
             upper=0.0,
             bounds=bounds,
             kept_bounds=bounds,
-            holding=holding_of(explorer.steps, explorer.held, held),
-            evaluators=[str(search.task.evaluator)] * len(bounds),
+            holding=holding_of(explorer.steps, explorer.run_state, before),
+            evaluators=[each.evaluator for each in kept],
         )
     observation = encode(report.observation, kind.observations)
     return replace(record, observation=observation), seconds
@@ -90,7 +87,7 @@ def report_of(record: Record, kind: Kind) -> VehicleEvent:
     return VehicleEvent(status, record.action, record.next_state, observation, used)
 
 
-def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> None:
+def retrace(explorer: Explorer, records: Iterable[Record], kind: Kind) -> None:
     """Update an explorer by further records, without planning."""
     model = explorer.belief.mean()
     for record in records:
@@ -101,8 +98,8 @@ def retrace(explorer: RemoteExplorer, records: Iterable[Record], kind: Kind) -> 
                 f"{explorer.world.state}"
             )
         observation = decode(record.observation, kind.observations)
-        explorer.world.state = record.next_state
+        cast("Outside", explorer.world).state = record.next_state
+        before = explorer.run_state
         explorer.learn(observation, record.move)
-        explorer.held = Held.decode(record.holding, explorer.held)
+        explorer.go_on_from(RunState.decode(record.holding, before))
         explorer.steps += 1
-        explorer.advised = None

@@ -1,9 +1,9 @@
 """Conversion of steps to records, and reconstruction of an explorer from its records.
 
 To reconstruct an explorer, `replay` takes the recorded actions in the world without planning. The
-observations must equal the recorded observations, and they update the belief. The accounts and
-proposals of a run (`Held`) are read from the record without a check. The next plan starts from the
-last recorded warm start. Steps after that warm start are planned again and must reproduce the
+observations must equal the recorded observations, and they update the belief. The promises and
+proposals of a run (`RunState`) are read from the record without a check. The next plan starts from
+the last recorded warm start. Steps after it are planned again and must reproduce the
 record.
 """
 
@@ -22,7 +22,7 @@ from homeward.runs.log import Record
 if TYPE_CHECKING:
     from homeward.models import Model
     from homeward.planning.plan import Plan
-    from homeward.planning.promise import Held
+    from homeward.planning.promise import RunState
 
 WARM_START_BYTES_PER_STEP = 65_536  # maximum, on average over the steps since the last one
 
@@ -33,45 +33,45 @@ def start_from(explorer: Loop, warm_start: WarmStart) -> None:
 
 
 def to_record(
-    step: Step, before: Held | None, warm_start: WarmStart | None, kind: Kind, warm_step: int
+    step: Step, before: RunState | None, warm_start: WarmStart | None, kind: Kind, warm_step: int
 ) -> Record:
     """Return the record of a step.
 
     It includes `warm_start` if enough steps have passed since `warm_step`, the last step that was
-    recorded with a warm start. `before` is the `Held` before the step; only changes are recorded. A
-    step that refutes the belief has bounds of 0.
+    recorded with a warm start. `before` is what the run carried before; only changes are recorded.
+    A step that refutes the belief has bounds of 0.
     """
-    plan = step.plan
-    refuted = step.held is not None and step.held.refuted
-    since = step.number - warm_step
+    plan, decision = step.plan, step.decision
+    refuted = step.run_state is not None and step.run_state.refuted
+    since, kept = step.number - warm_step, [each.bound for each in decision.bounds]
     packed = warm_start.encode() if warm_start is not None and since >= kind.spacing else None
     if packed is not None and len(packed["policies"]) > WARM_START_BYTES_PER_STEP * since:
         packed = None
     return Record(
         step=step.number,
-        state=int(plan.state),
-        action=int(plan.action),
+        state=decision.state,
+        action=step.action,
         next_state=int(step.state),
         observation=kind.written(step.observation),
-        status=str(plan.status),
-        value=float(plan.exploration_value),
-        upper=float(plan.upper_bound),
-        bounds=tuple(0.0 if refuted else float(b) for b in plan.bounds),
-        kept_bounds=tuple(0.0 if refuted else float(c.kept_bound) for c in plan.criteria),
+        status=str(decision.status if plan is None else plan.status),
+        value=float(decision.rate if plan is None else plan.exploration_value),
+        upper=float(decision.upper if plan is None else plan.upper_bound),
+        bounds=tuple(0.0 if refuted else float(b) for b in (kept if plan is None else plan.bounds)),
+        kept_bounds=tuple(0.0 if refuted else b for b in kept),
         seeds=packed,
-        holding=holding_of(step.number, step.held, before),
-        evaluators=[str(c.evaluator) for c in plan.criteria],
+        holding=holding_of(step.number, step.run_state, before),
+        evaluators=[each.evaluator for each in decision.bounds],
     )
 
 
-def holding_of(number: int, held: Held | None, before: Held | None) -> dict[str, Any] | None:
-    """Return the changes of `Held` in a step as JSON values; None if the explorer has no `Held`.
+def holding_of(number: int, run: RunState | None, before: RunState | None) -> dict[str, Any] | None:
+    """Return the changes of `RunState` in a step as JSON values; None if the explorer has none.
 
     The record of step 1 also has the return policies before this step, ``opened``.
     """
-    if held is None or before is None:
+    if run is None or before is None:
         return None
-    holding = held.encode(before)
+    holding = run.encode(before)
     if number == 1:
         holding["opened"] = before.encode(before.emptied())["ways"]
     return holding
@@ -93,14 +93,14 @@ def replay(
     taken without planning, and the next plan starts from the warm start of `warm_step`.
     """
     from homeward.planning.paper import PaperExplorer
-    from homeward.planning.promise import Held
+    from homeward.planning.promise import RunState
     from homeward.solvers import Status
 
     model = explorer.belief.mean()
     for record in records:
         with prefixed(directory, InvalidFileError):
             check_numbers(record, model)
-        before = explorer.held
+        before = explorer.run_state
         if record.step <= warm_step or not plan_again:
             _check_field(record, "state", explorer.world.state, directory)
             if isinstance(explorer, PaperExplorer):
@@ -109,7 +109,7 @@ def replay(
             explorer.learn(observation, record.move)
             explorer.steps += 1
             if before is not None:
-                explorer.held = Held.decode(record.holding, before)
+                explorer.go_on_from(RunState.decode(record.holding, before))
             if record.step == warm_step:
                 start_from(explorer, WarmStart.decode(record.seeds))
         else:
@@ -118,16 +118,18 @@ def replay(
                 raise InvalidFileError(
                     f"{directory}: the explorer ends before step {record.step}, which is recorded"
                 )
-            if explorer.acts_again and step.plan.action != record.action:
+            if explorer.acts_again and step.action != record.action:
                 raise InvalidFileError(
                     f"{directory}: in step {record.step} the agent took action {record.action}, "
-                    f"and now chooses {step.plan.action}: to be resumed, an agent with the same "
+                    f"and now chooses {step.action}: to be resumed, an agent with the same "
                     "seed must give the same actions"
                 )
-            _check_field(record, "action", step.plan.action, directory)
-            _check_field(record, "holding", holding_of(step.number, step.held, before), directory)
+            _check_field(record, "action", step.action, directory)
+            _check_field(
+                record, "holding", holding_of(step.number, step.run_state, before), directory
+            )
             observation = step.observation
-            if step.held is None:
+            if step.plan is not None:
                 start_from(explorer, WarmStart.of(step.plan))
         _check_field(record, "observation", kind.written(observation), directory)
         _check_field(record, "next_state", explorer.world.state, directory)

@@ -338,9 +338,10 @@ class Run:
         limit = before.limit if limit is None else limit
         setup = kind.set_up(config)
         explorer = setup.explorer()
-        # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
+        # `RunState` is in the records; only the paper's algorithm needs the plan of the last step.
         again = explorer.acts_again or (
-            explorer.held is None and made_with(versions, before.sessions, warm_step + 1, taken)
+            explorer.run_state is None
+            and made_with(versions, before.sessions, warm_step + 1, taken)
         )
         replay(explorer, self.records(), kind, warm_step, self.directory, plan_again=again)
         self.explorer = explorer
@@ -363,14 +364,14 @@ class Run:
             try:
                 manifest(RunStatus.RUNNING).write(path)
                 noted = time.monotonic()
-                held = explorer.held
+                before_step = explorer.run_state
                 for step in explorer.explore(setup.limit if limit is None else limit):
                     warm_start = None
-                    if step.held is None:
+                    if step.plan is not None:
                         warm_start = WarmStart.of(step.plan)
                         start_from(explorer, warm_start)
-                    record = to_record(step, held, warm_start, kind, warm_step)
-                    held = step.held
+                    record = to_record(step, before_step, warm_start, kind, warm_step)
+                    before_step = step.run_state
                     log.append(to_line(record))
                     watch.lap(step.seconds)
                     warm_step = warm_step if record.seeds is None else step.number
@@ -382,12 +383,12 @@ class Run:
                 watch.close()
                 log.close()
             arrays = {} if kind.fields is None else {**kind.fields(explorer.belief, setup.world)}
-            if explorer.plan is not None and explorer.held is None:
+            if explorer.plan is not None and explorer.run_state is None:
                 arrays["outbound"] = WarmStart.of(explorer.plan).outbound
             write_fields(self.directory / FIELDS, arrays)
             done = manifest(RunStatus.FINISHED, end=explorer.end)
             if kind.products is not None:
-                results = explorer.belief, self.records, explorer.why(), explorer.held
+                results = explorer.belief, self.records, explorer.why(), explorer.run_state
                 seconds = sum(session.seconds for session in done.sessions)
                 actions = [record.action for record in self.records()]
                 given = kind, config, actions, explorer.end, seconds, explorer.belief.mean().states

@@ -13,7 +13,8 @@ from homeward.runs.kind import Setup
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief, Transition
-    from homeward.planning.remote import HeldWay, Outside
+    from homeward.planning.explorer import WayHome
+    from homeward.worlds.outside import Outside
 
 
 class Vehicle(ABC):
@@ -82,7 +83,7 @@ class Vehicle(ABC):
         """Return the point at which each cell is measured, one dict per cell; [] without a map."""
         return []
 
-    def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
+    def on_map(self, ways: Sequence[WayHome]) -> dict[str, Any]:
         """Return ways home as ``geojson``, ``gpx`` and ``kml``.
 
         ``why_no_degrees`` says why ``gpx`` and ``kml`` are None.

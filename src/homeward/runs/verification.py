@@ -21,8 +21,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.refutation import learned
 from homeward.criteria import ReturnHome
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError, prefixed
-from homeward.planning.explorer import End, Loop
-from homeward.planning.remote import RemoteExplorer
+from homeward.planning.explorer import End, Explorer, Loop
 from homeward.referee.certificate import UNCORRECTED, Certificate, HomeVerdict, RunVerdict
 from homeward.referee.claims import CLAIM_TOLERANCE, PlanCase
 from homeward.referee.runs import HomeClaim, audit, audit_sampled, why_not_auditable
@@ -33,6 +32,7 @@ from homeward.runs.manifest import changes, made_with, versions_here
 from homeward.runs.reporting import remote_explorer, report_of, take
 from homeward.runs.retracing import check_numbers, replay, to_record
 from homeward.words import ENDS
+from homeward.worlds.outside import Outside
 
 PLANNED_FIELDS = (
     *("state", "action", "status", "observation", "next_state", "holding", "evaluators"),
@@ -88,7 +88,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     with prefixed(run.directory, InvalidFileError):
         for each in records:
             check_numbers(each, model)
-    if explorer.held is not None:
+    if explorer.run_state is not None:
         return _judge_run(run, records, record, kind, explorer, run.setup(kind, config))
     warm_step = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, warm_step, run.directory, plan_again=True)
@@ -106,6 +106,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     )
     if explorer.refuted:
         reasons += (f"step {number}: {ENDS[End.REFUTED]}",)
+    assert taken_again.plan is not None
     case = PlanCase.of(taken_again.plan, belief, explorer.planner)
     return RecordedPlan(record, case, reasons)
 
@@ -137,7 +138,7 @@ def _judge_run(
             f"{run.directory}: the bound of step {last.step} is {kept!r}, expected 0 to 1"
         )
     reasons = _plan_all_again(records, kind, explorer)
-    kept_again = None if reasons or explorer.held is None else explorer.held.kept
+    kept_again = None if reasons or explorer.run_state is None else explorer.run_state.kept
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
     # From the step that refutes the belief on, nothing is claimed, so nothing is audited.
@@ -188,9 +189,9 @@ def _judge_run(
 def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
     """Return the differences at the first record that planning again does not reproduce."""
     for record in records:
-        before = explorer.held
+        before = explorer.run_state
         try:
-            if isinstance(explorer, RemoteExplorer):
+            if isinstance(explorer, Explorer) and isinstance(explorer.world, Outside):
                 again = replace(take(explorer, report_of(record, kind), kind)[0], report=None)
                 record = replace(record, report=None)  # not planned
             else:

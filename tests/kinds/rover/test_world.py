@@ -423,8 +423,8 @@ def test_an_explorer_tries_what_fails_once(reach: float) -> None:
         rover = Rover(belief, draw_heights(belief, seed), 12, Sensor(reach))
         explorer = Explorer(Planner(Information(Sensor(reach)), ()), belief, rover)
         for step in explorer.explore(40):
-            move = step.plan.state, step.plan.action
-            if step.state == step.plan.state != rover.moves.dest[move]:
+            move = step.decision.state, step.action
+            if step.state == step.decision.state != rover.moves.dest[move]:
                 failed.append((seed, *move))
     assert failed
     assert len(failed) == len(set(failed))

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from homeward.planning.graph import Keys
-from homeward.planning.kept_ways import KeptWays
+from homeward.planning.returning.shortest_ways import ShortestWays
 from lab.check.locality import compare
 
 if TYPE_CHECKING:
-    from homeward.planning.kept_ways import Search
+    from homeward.arrays import IntArray
+    from homeward.planning.returning.shortest_ways import Wanted
 
 ROVER = {"ground": "mars", "delta": 0.9, "side": 8, "limit": 40}
 
@@ -34,13 +34,13 @@ def test_runs_that_keep_what_did_not_change_are_those_from_nothing(cell: dict[st
 
 
 def test_ways_that_are_not_repaired_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    find, done = KeptWays.find, set()
+    find, done = ShortestWays.find, set()
 
-    def forget(self: KeptWays, k: int, search: Search, until: float) -> Any:
+    def forget(self: ShortestWays, wanted: Wanted, changed: IntArray | None, until: float) -> Any:
         if id(self) in done:
-            return Keys(self.free[k], self.added[k], self.steps[k], self.choice[k]), 0.0, 0.0
+            return 0.0, 0.0
         done.add(id(self))
-        return find(self, k, search, until)
+        return find(self, wanted, changed, until)
 
-    monkeypatch.setattr(KeptWays, "find", forget)
+    monkeypatch.setattr(ShortestWays, "find", forget)
     assert compare({**ROVER, "sensor": 1.5, "noise": 1e-4}, 3)["differs"] is not None

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from homeward.beliefs import Belief
     from homeward.kinds.rover.world import Rover
-    from homeward.planning.guide import Decision
-    from homeward.planning.promise import Held
+    from homeward.planning.explorer import Decision
 
 TERRAIN = {"ground": "mars", "sensor": 0.0, "noise": 1e-4, "delta": 0.9, "side": 6, "limit": 150}
 SQUARES = {"ground": "grid, walls .2", "delta": 0.9, "side": 5, "limit": 300}
@@ -81,14 +79,12 @@ def led(
     """Return an explorer that does what `lead` says, whatever is decided."""
     setup = setup_of(cell, 0)
     explorer, world = cast("Explorer", setup.explorer()), cast("Rover", setup.world)
-    decided = explorer.guide.decide(explorer.belief, world.state, explorer.held)
-    assert decided.plan is not None
-    plan = decided.plan
+    decided = explorer.decide()
 
-    def decide(belief: Belief, state: int, held: Held) -> Decision:
-        return replace(decided, plan=replace(plan, action=lead(world)))
+    def decide() -> Decision:
+        return replace(decided, action=lead(world))
 
-    monkeypatch.setattr(explorer.guide, "decide", decide)
+    monkeypatch.setattr(explorer, "decide", decide)
     return explorer
 
 
@@ -142,7 +138,7 @@ def test_so_it_is_by_an_explorer_that_learns_nothing_from_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     explorer = steep(monkeypatch)
-    monkeypatch.setattr(type(explorer.belief), "update", lambda self, observation: self)
+    monkeypatch.setattr(type(explorer.belief), "absorb", lambda self, _: (self, None))
     found = follow(explorer, 5)
     assert (found["failed"], found["repeated"], found["learned"]) == (5, 4, 0.0)
 

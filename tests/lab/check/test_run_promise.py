@@ -10,10 +10,10 @@ from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
-from homeward.planning import ledger
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.graph import with_way
 from homeward.planning.promise import BUDGET_TOLERANCE
+from homeward.planning.returning import moves
+from homeward.planning.returning.shortest_ways import with_way
 from homeward.planning.returning.worlds import WorldReturning
 from lab.check.run_promise import Kind, RunCase, examine, random_case
 
@@ -53,7 +53,7 @@ def test_half_the_charge_of_a_move_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         way, risk = with_way(*given)
         return way, 0.5 * risk
 
-    monkeypatch.setattr(ledger, "with_way", half)
+    monkeypatch.setattr(moves, "with_way", half)
     rng = np.random.default_rng(15)
     found = [examine(random_case("moves", rng)) for _ in range(40)]
     assert sum(p.unbalanced > 1e-3 for p in found) >= 2

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from homeward.planning import rate
-from homeward.planning.ledger import Ways
+from homeward.planning.returning.moves import Limits, MoveOptions
 from lab.check.shown import GROUNDS, Ground, examine
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.planning.ledger import Survey
+    from homeward.planning.promise import Promise
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
@@ -24,22 +23,21 @@ def test_no_number_is_above_that_of_a_return_policy_that_knows_the_world(ground:
 def test_the_mean_model_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the mean model, the outcome of an action tells nothing about the rest of the way."""
 
-    def on_average(_: Any, survey: Survey, belief: Any, state: int, *__: Any) -> FloatArray:
-        value = survey.ways_from(state).value
-        return np.asarray(belief.mean().ahead(state, value[None])[0])
+    def on_average(self: MoveOptions) -> FloatArray:
+        return np.asarray(self.belief.mean().ahead(self.state, self.value()[None])[0])
 
-    monkeypatch.setattr(rate, "after_moves", on_average)
+    monkeypatch.setattr(MoveOptions, "after", on_average)
     for ground in ("chancy moves", "independent", "correlated"):
         found = [offence for seed in range(8) for offence in examine(ground, seed).offences]
         assert any(offence.what.startswith("after action") for offence in found)
 
 
 def test_a_way_home_beyond_the_limit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept_to = Ways.kept_to
+    left = Limits.left
 
-    def unlimited(self: Ways, left: FloatArray) -> Ways:
-        return kept_to(self, np.full_like(left, np.inf))
+    def unlimited(self: Limits, promise: Promise) -> FloatArray:
+        return np.full_like(left(self, promise), 1e9)
 
-    monkeypatch.setattr(Ways, "kept_to", unlimited)
+    monkeypatch.setattr(Limits, "left", unlimited)
     found = [offence for seed in range(12) for offence in examine("heights", seed).offences]
     assert any(offence.what.startswith("from state") for offence in found)

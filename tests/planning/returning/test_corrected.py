@@ -168,7 +168,9 @@ def test_unknown_rows_are_charged_by_the_bound_that_is_expected_after_the_update
             if p > 0.0:
                 moved = Transition(1, action, there)
                 learned = belief.update(moved)
-                after = corrected.observed(learned, corrected.take(found, 1, action), moved, moved)
+                after = corrected.observed(
+                    learned, corrected.take(found, 1, action), moved, moved, 1
+                )
                 ahead += p * corrected.options(learned, after, there, None).works()
         assert found.charge[1, action] >= found.works() - ahead - 3e-14
         assert found.charge[1, action] == pytest.approx(found.works() - ahead, abs=1e-12)

@@ -17,10 +17,8 @@ from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import Moves, SparseMDP
 from homeward.paper.toytext import KNOWN_TO_SLIP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
-from homeward.planning.guide import Guide
-from homeward.planning.plan import Evaluator
-from homeward.planning.promise import Held, Tally
+from homeward.planning.explorer import End, Explorer, Rules, decide
+from homeward.planning.promise import RunState, Tally
 from homeward.planning.returning import Goal
 from homeward.planning.returning.sampled import Sampled, SampledReturning, come_home, draw
 from homeward.planning.returning.worlds import WorldReturning
@@ -202,9 +200,10 @@ def test_a_slippery_warehouse_is_explored_where_nothing_can_be_proven() -> None:
     explorer = Explorer(planner, warehouse(), Floor(warehouse(), 0))
     steps = list(explorer.explore(60))
     assert len(few) < 20 < len({0} | {step.state for step in steps}) == 24
-    assert all(step.plan.criteria[0].evaluator is Evaluator.SAMPLED for step in steps)
-    assert explorer.held.kept >= 0.9 - 1e-9
-    assert "not proven" in str(steps[0].plan)
+    assert all(step.decision.bounds[0].evaluator == "sampled" for step in steps)
+    assert explorer.run_state.kept >= 0.9 - 1e-9
+    first = Explorer(planner, warehouse(), Floor(warehouse(), 0))
+    assert "not proven" in str(first.explain())
 
 
 def test_a_level_that_the_margin_exceeds_is_infeasible() -> None:
@@ -221,24 +220,24 @@ def test_lots_are_drawn_only_when_asked_for_and_spend_what_is_left() -> None:
     for lots in drawn:
         for seed in range(12):
             asked = Sampled(0.99, 300, seed, lots)
-            guide = Guide(Planner(RMax(), [ReturnHome(0.955)], sampled=asked), 0)
-            decision = guide.decide(belief, 0, guide.open(belief))
-            if decision.plan is None:
+            rules = Rules.of(belief, Planner(RMax(), [ReturnHome(0.955)], sampled=asked), 0)
+            decision = decide(rules, belief, rules.open(belief, 0), 0)
+            if decision.action is None:
                 assert decision.end is End.BUDGET
                 continue
             drawn[lots] += 1
-            assert decision.held.promises[0].spent <= 0.045 + 1e-9
-            assert decision.held.promises[0].tally is not None
+            assert decision.after.promises[0].spent <= 0.045 + 1e-9
+            assert decision.after.promises[0].tally is not None
     assert drawn[False] == 0
     assert 1 <= drawn[True] <= 11
 
 
 def test_what_was_estimated_is_read_again_to_the_last_bit() -> None:
     belief = warehouse().update(Visit(0))
-    guide = Guide(Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled(0.99, 200)), 0)
-    before = guide.open(belief)
-    after = guide.decide(belief, 0, before).held
-    again = Held.decode(after.encode(before), before)
+    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled(0.99, 200)), 0)
+    before = rules.open(belief, 0)
+    after = decide(rules, belief, before, 0).after
+    again = RunState.decode(after.encode(before), before)
     assert again.promises[0].tally == after.promises[0].tally
     assert again.promises[0].spent == after.promises[0].spent
 
@@ -258,9 +257,9 @@ def test_a_single_plan_has_no_sampled_certificate() -> None:
 
 def test_moves_have_no_sampled_certificates() -> None:
     moves = Moves(np.array([[0, 1], [1, 0]]), np.full((2, 2), 0.5))
-    guide = Guide(Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled()), 0)
+    belief, planner = FiniteBelief([moves]), Planner(RMax(), [ReturnHome(0.9)], sampled=Sampled())
     with pytest.raises(InvalidProblemError, match="for general models"):
-        guide.open(FiniteBelief([moves]).update(Visit(0)))
+        Rules.of(belief.update(Visit(0)), planner, 0)
 
 
 def test_a_way_home_in_one_world_of_many_is_not_lost() -> None:

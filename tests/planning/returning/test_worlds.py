@@ -13,7 +13,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
-from homeward.planning.promise import Held
+from homeward.planning.promise import RunState
 from homeward.planning.returning.policies import can_reach
 from homeward.planning.returning.worlds import MAX_WORLDS, Worlds, set_of
 
@@ -84,16 +84,19 @@ def test_an_explorer_crosses_where_some_bridge_back_holds() -> None:
     world = Drawn(belief.worlds[2], 0)
     explorer = Explorer(Planner(RMax(), [ReturnHome(1.0)]), belief, world)
     assert 1 in {step.state for step in explorer.explore(5)}
-    first = Held.decode(explorer.held.encode(explorer.held.emptied()), explorer.held.emptied())
-    assert first.promises[0].policies.keys() == explorer.held.promises[0].policies.keys()
+    first = RunState.decode(
+        explorer.run_state.encode(explorer.run_state.emptied()), explorer.run_state.emptied()
+    )
+    assert first.promises[0].policies.keys() == explorer.run_state.promises[0].policies.keys()
     # The way home follows what is observed of the bridges.
-    held = explorer.held
+    run = explorer.run_state
     learned = belief.update(Transition(1, 0, 1))
     assert set_of(learned) == 0b110
-    after = explorer.guide.after(learned, held, Transition(1, 0, 1), (1, 0, 1))
-    assert after.promises[0].way[1] == held.promises[0].policies[0b110][1] == 1
+    moved = Transition(1, 0, 1)
+    after = explorer.rules.observed(learned, run, moved, moved, 1)
+    assert after.promises[0].way[1] == run.promises[0].policies[0b110][1] == 1
     with pytest.raises(InvalidProblemError, match="answered with Rows"):
-        explorer.guide.after(learned, held, Rows((), np.zeros((0, 2))), (1, 0, 1))
+        explorer.rules.observed(learned, run, Rows((), np.zeros((0, 2))), moved, 1)
 
 
 def corridor(success: float) -> SparseMDP:
@@ -112,7 +115,7 @@ def test_a_corridor_of_unknown_firmness_is_explored_whole(truth: int) -> None:
     world = Drawn(belief.worlds[truth], 1)
     explorer = Explorer(Planner(RMax(), [ReturnHome(0.9)]), belief, world)
     assert {0} | {step.state for step in explorer.explore(60)} == set(range(5))
-    assert explorer.held.kept == pytest.approx(1.0)
+    assert explorer.run_state.kept == pytest.approx(1.0)
 
 
 def test_a_move_that_works_in_one_world_of_two_is_no_way_home_however_often_it_is_tried() -> None:

@@ -19,7 +19,7 @@ from homeward.beliefs.levels import UNKNOWN, WALL, HeightBelief
 from homeward.bonuses import Uncover
 from homeward.criteria import ReturnHome
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.guide import Guide
+from homeward.planning.explorer import Rules, decide
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def test_its_numbers_are_those_of_the_planner(look: Looking, level: float) -> No
     planner = Planner(
         bonus=Uncover(), criteria=(ReturnHome(delta=level, home=world["home"]),), discount=0.99
     )
-    guide = Guide(planner, world["rover"])
-    ledger = guide.ledgers(belief)[0]
-    assert ledger.homes.tolist() == [world["home"]]
+    rules = Rules.of(belief, planner, world["rover"])
+    (goal,) = rules.goals
+    assert goal.homes.tolist() == [world["home"]]
     assert plan is not None
     exact = chance(belief, plan["out"], plan["back"])
     assert plan["proven"] == pytest.approx(exact, abs=1e-9)
@@ -92,10 +92,10 @@ def test_its_numbers_are_those_of_the_planner(look: Looking, level: float) -> No
     for number in range(len(plan["out"])):
         part = plan["out"][: number + 1]
         assert values[part[-1]] >= level - 1e-9
-    decision = guide.decide(belief, world["rover"], guide.open(belief))
-    assert decision.plan is not None
-    assert decision.plan.proposal is not None
-    path = list(decision.plan.proposal.path)
+    decision = decide(rules, belief, rules.open(belief, world["rover"]), world["rover"])
+    assert decision is not None
+    assert decision.proposal is not None
+    path = list(decision.proposal.path)
     held = values[path]
     assert (held >= level - 1e-9).all()  # the planner stays inside the page's region
 

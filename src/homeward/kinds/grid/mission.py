@@ -18,8 +18,8 @@ from homeward.errors import InvalidInputError, prefixed
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import setup_of, uniform
 from homeward.kinds.grid.maps import HeightMap, around
-from homeward.planning.remote import Outside
 from homeward.runs.vehicle import Vehicle, cell_of, need
+from homeward.worlds.outside import Outside
 
 FORM = "[row, column, height]"
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.bonuses import Uncover
-from homeward.planning.remote import Outside
 from homeward.replay.scene import Scene, layer, mask_layer
 from homeward.runs import Config, Setup
+from homeward.worlds.outside import Outside
 
 
 def scene_of(config: Config, setup: Setup) -> Scene:

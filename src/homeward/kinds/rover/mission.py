@@ -36,13 +36,14 @@ from homeward.kinds.rover.way_home import (
     routes_text,
     way_features,
 )
-from homeward.planning.remote import HeldWay, Outside
+from homeward.planning.explorer import WayHome
 from homeward.runs.observation_codec import Digest
 from homeward.runs.vehicle import Vehicle, cell_of, need
 from homeward.terrain.elevation import to_grid, to_map, wkt_name
 from homeward.terrain.gdal import has_degrees, same_system
 from homeward.terrain.reading import UNKNOWN, read_elevation
 from homeward.terrain.writing import collection_of
+from homeward.worlds.outside import Outside
 
 PLACES = (("row", "column"), ("x", "y"))
 FORM = '{"row", "column", "height", "error"}, or "x" and "y" for "row" and "column"'
@@ -304,7 +305,7 @@ class RoverVehicle(Vehicle):
         lists = zip(*(part.tolist() for part in table), strict=True)
         return [{"row": r, "column": c, "height": h, "variance": v} for r, c, h, v in lists]
 
-    def on_map(self, ways: Sequence[HeldWay]) -> dict[str, Any]:
+    def on_map(self, ways: Sequence[WayHome]) -> dict[str, Any]:
         """Return held ways home as GeoJSON and, if the map has degrees, as GPX and KML."""
         kept = [(list(w.states), w.probability) for w in ways if w.states[-1] in w.homes]
         complete, cells = WaysHome(np.empty(0), kept), cells_of(self.config)

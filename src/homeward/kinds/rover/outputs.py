@@ -100,7 +100,7 @@ def write_products(ended: Ended) -> None:
     write_geojson(ended.directory / PATH, path_geojson(cells, path, about, corners))
     write_geojson(ended.directory / POINTS, points_geojson(config, path, ended.records()))
     refuted = ended.manifest.end is End.REFUTED
-    ways = ways_home(config, ended.belief, path[0], world.state, ended.held, refuted=refuted)
+    ways = ways_home(config, ended.belief, path[0], world.state, ended.run_state, refuted=refuted)
     write_geojson(ended.directory / WAY, collection_of(cells, way_features(config, ways)))
     for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):
         if area is not None:

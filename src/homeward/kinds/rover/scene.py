@@ -16,11 +16,11 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.correlated import kernel_of
 from homeward.kinds.rover.targets import targets_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, cells_of, crossings_of, slope_deviation
-from homeward.planning.remote import Outside
 from homeward.replay.scene import Profile, Scene, layer, mask_layer
 from homeward.runs import Setup
 from homeward.terrain.crossings import Crossings
 from homeward.terrain.points import cells_of_targets
+from homeward.worlds.outside import Outside
 
 MAX_CACHED_MOVES = 20_000  # whose pixels and slopes are kept
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray
 from homeward.beliefs import Sensor
-from homeward.beliefs.heights import SlopeBelief
+from homeward.beliefs.heights import SlopeBelief, TerrainBelief
 from homeward.bonuses import Looks, view_of
 from homeward.errors import prefixed
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
-from homeward.planning.explorer import End
-from homeward.planning.gain_search import Scratch, Shares, search_outward
-from homeward.planning.graph import EVERYWHERE, Graph, graph_of
-from homeward.planning.guide import Guide
-from homeward.planning.rate import MIN_LEFT, RateSearch
+from homeward.planning.explorer import End, Rules
+from homeward.planning.gain_kernels import EVERYWHERE, NO_REACH, Ground, Scratch, search_outward
+from homeward.planning.proposals import MoveSearch
+from homeward.planning.returning.moves import MoveReturning
 from homeward.runs.kind import Ended
 from homeward.terrain.points import Target, cells_of_targets, check_targets, read_targets
 from homeward.terrain.writing import feature
@@ -125,42 +124,41 @@ def _masks(ended: Ended) -> dict[str, BoolArray]:
     """
     setup, belief, world = ended.setup, ended.belief, ended.setup.world
     start, state = world.start, world.state  # type: ignore[attr-defined]
-    guide, model = Guide(setup.planner, start, setup.floor), belief.mean()
-    guide.ledgers(belief)
-    search, held = guide.search, ended.held
-    assert isinstance(search, RateSearch)
-    assert held is not None
-    allowed = search.task.allowed
-    free = graph_of(belief, model, setup.planner.correction)  # type: ignore[arg-type]
-    graph = free._replace(allowed=EVERYWHERE if allowed is None else allowed)
-    share = np.zeros(len(free.dest))
-    for ledger, account in zip(search.task.ledgers, held.promises, strict=True):
-        survey = replace(ledger, within=None, limits=None).survey(graph, account, state)
-        np.maximum(share, survey.added / max(survey.left, MIN_LEFT), out=share)
-    view = search.view(belief, model, state, held)  # type: ignore[arg-type]
-    search.complete(view)
+    run, belief_now = ended.run_state, cast("TerrainBelief", belief)
+    assert run is not None
+    rules = Rules.of(belief, setup.planner, start, setup.floor)
+    search = rules.search
+    assert isinstance(search, MoveSearch)
+    options = [each.whole() for each in rules.options(belief, run, state)]
+    ground = search.problem(belief, options, state).ground
+    anywhere = ground._replace(added=ground.added[:0], left=ground.left[:0], reach=NO_REACH)
+    free = [
+        MoveReturning.of(replace(each.goal, within=None, limits=None), each.correction, belief)
+        for each in rules.returning
+        if isinstance(each, MoveReturning)
+    ]
+    pairs = zip(free, run.promises, strict=True)
+    unlimited = [each.options(belief, p, state, None, whole=True) for each, p in pairs]
+    risky = search.problem(belief, unlimited, state).ground
     last = "steps" if ended.manifest.end == End.STEPS else "worth"
     return {
-        "closed": belief.blocked,  # type: ignore[attr-defined]
-        "unreachable": _not_reached(free, np.zeros(len(share)), state),
-        "outside": _not_reached(graph, np.zeros(len(share)), state),
-        "risk": _not_reached(graph, share, state),
-        "limits": _not_reached(view.graph, view.share, state),
-        last: np.ones(len(share), np.bool_),
+        "closed": belief_now.blocked,
+        "unreachable": _not_reached(anywhere._replace(allowed=EVERYWHERE), state),
+        "outside": _not_reached(anywhere, state),
+        "risk": _not_reached(risky, state),
+        "limits": _not_reached(ground, state),
+        last: np.ones(len(ground.dest), np.bool_),
     }
 
 
-def _not_reached(graph: Graph, share: FloatArray, state: int) -> BoolArray:
-    """Return the mask [S] of the states that a search outward from `state` does not reach.
-
-    `share` [S] is the share of the risk budget that a way home from a state would spend.
-    """
-    zero, states = np.zeros(1, np.int64), len(share)
+def _not_reached(ground: Ground, state: int) -> BoolArray:
+    """Return the mask [S] of the states that a search outward from `state` does not reach."""
+    zero, states = np.zeros(1, np.int64), len(ground.dest)
     no_gain = Looks.of((1, states), (zero, zero), np.ones(1), np.zeros(states), False)
     bounds, scratch = np.full(states, np.inf), Scratch.of(states)
-    scratch.visited[:] = state
-    search = graph, Shares.given(share), 0.0, 0.0, state, no_gain, 0.0, 1.0
-    search_outward(*search, bounds, np.inf, scratch)
+    found = search_outward(
+        ground, 1.0, state, no_gain, 0.0, 1.0, 0.0, bounds, np.inf, False, scratch
+    )
     mask = np.ones(states, np.bool_)
-    mask[scratch.visited] = False
+    mask[scratch.visited[: found.met]] = False
     return mask

@@ -24,7 +24,7 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of
 from homeward.kinds.rover.summary import no_degrees
 from homeward.kinds.rover.terrain import crossings_of
-from homeward.planning.promise import Held
+from homeward.planning.promise import RunState
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.config import checked
@@ -57,15 +57,15 @@ def ways_home(
     belief: SlopeBelief,
     start: int,
     state: int,
-    held: Held | None = None,
+    run: RunState | None = None,
     *,
     refuted: bool = False,
 ) -> WaysHome:
     """Return the ways home from a state of a run; homes without a proven way are left out.
 
-    If the run or the return is limited, the ways are those that the run has `held`, since they keep
-    the limits. If the belief is `refuted`, all probabilities away from home are 0, and the ways are
-    those that are best supported by what was driven.
+    If the run or the return is limited, the ways are those that the `run` relies on, since they
+    keep the limits. If the belief is `refuted`, all probabilities away from home are 0, and the
+    ways are those that are best supported by what was driven.
     """
     model = belief.mean()
     correction = returning_correction(model.dest, model.success)
@@ -83,13 +83,13 @@ def ways_home(
                 way.append(int(model.dest[way[-1], solution.policy[way[-1]]]))
             ways.append((way, float(solution.value[state])))
     is_limited = bool(config.run_limits()) or config.back_within is not None
-    if held is not None and (is_limited or refuted):
+    if run is not None and (is_limited or refuted):
         ways, blocked = [], belief.blocked_probability()
-        # The accounts with the limits are the last ones, in the order of the homes.
-        for home, account in zip(homes, held.promises[-len(homes) :], strict=True):
+        # The promises with the limits are the last ones, in the order of the homes.
+        for home, promise in zip(homes, run.promises[-len(homes) :], strict=True):
             way, risk = [state], 0.0
-            while way[-1] not in home and account.way[way[-1]] >= 0:
-                edge = way[-1], int(account.way[way[-1]])
+            while way[-1] not in home and promise.action(way[-1]) >= 0:
+                edge = way[-1], promise.action(way[-1])
                 risk += float(blocked[edge])
                 way.append(int(model.dest[edge]))
             if way[-1] in home and (risk < 1.0 or refuted):
@@ -133,9 +133,9 @@ def write_ways(run: Run, step: int | None, out: Path) -> int:
     routes: list[tuple[str, list[list[float]]]] = []
     for number in range(len(replay.log) + 1) if step is None else (step,):
         moment, decisions = replay.at(number), replay.decisions
-        held = None if decisions is None else decisions.kept.at(number)
+        run_state = None if decisions is None else decisions.kept.at(number)
         assert isinstance(moment.belief, SlopeBelief)
-        about_it = config, moment.belief, moment.start, moment.state, held
+        about_it = config, moment.belief, moment.start, moment.state, run_state
         ways = ways_home(*about_it, refuted=moment.refuted)
         features += way_features(config, ways, step=number)
         routes += [(f"step {number}: {about}", line) for about, line in routes_home(config, ways)]

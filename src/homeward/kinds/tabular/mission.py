@@ -9,8 +9,8 @@ from homeward.errors import InvalidInputError
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.kind import setup_of
 from homeward.kinds.tabular.world import TileMap, tile_map
-from homeward.planning.remote import Outside
 from homeward.runs.vehicle import Vehicle, cell_of
+from homeward.worlds.outside import Outside
 
 
 class Tiles(Outside):

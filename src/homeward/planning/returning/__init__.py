@@ -102,9 +102,14 @@ class Returning(Protocol):
         """
 
     def observed(
-        self, belief: Belief, promise: Promise, observation: Any, moved: Transition | None
+        self,
+        belief: Belief,
+        promise: Promise,
+        observation: Any,
+        moved: Transition | None,
+        state: int,
     ) -> Promise:
-        """Return the promise after the belief was updated by an observation.
+        """Return the promise in `state` after the belief was updated by an observation.
 
         `moved` is the move before the observation; None without a move. Raise
         `ImpossibleObservationError` if what happened contradicts what was held certain.

@@ -114,7 +114,12 @@ class CorrectedReturning(PolicyReturning):
         )
 
     def observed(
-        self, belief: Belief, promise: Promise, observation: Any, moved: Transition | None
+        self,
+        belief: Belief,
+        promise: Promise,
+        observation: Any,
+        moved: Transition | None,
+        state: int,
     ) -> Promise:
         """Return the promise after the belief was updated by an observation.
 

@@ -99,7 +99,12 @@ class PolicyReturning:
         return replace(after, spent=min(1.0, max(0.0, options.promise.spent + cost)))
 
     def observed(
-        self, belief: Any, promise: Promise, observation: Any, moved: Transition | None
+        self,
+        belief: Any,
+        promise: Promise,
+        observation: Any,
+        moved: Transition | None,
+        state: int,
     ) -> Promise:
         """Return the promise after the belief was updated by an observation."""
         return promise

@@ -107,7 +107,12 @@ class WorldReturning(PolicyReturning):
         )
 
     def observed(
-        self, belief: Any, promise: Promise, observation: Any, moved: Transition | None
+        self,
+        belief: Any,
+        promise: Promise,
+        observation: Any,
+        moved: Transition | None,
+        state: int,
     ) -> Promise:
         """Return the promise after the belief was updated by an observation.
 

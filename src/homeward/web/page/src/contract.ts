@@ -234,7 +234,7 @@ export interface Proposal {
   rate: number;
   share: number | null;
   unit: string | null;
-  rule: "tour" | "near" | "path" | "place" | "home" | null; // Why it may be preferred to a move with a higher rate.
+  rule: "near" | "path" | "place" | "home" | null; // Why it may be preferred to a move with a higher rate.
 }
 
 /** The recorded action and bounds of a decision. */

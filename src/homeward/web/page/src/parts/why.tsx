@@ -108,7 +108,6 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
 }
 
 const RULES: Record<NonNullable<Proposal["rule"]>, string> = {
-  tour: "It does not take the best look per step, but the first stop of a short tour of all that is near",
   near: "It prefers near looks to better ones farther away",
   path: "It compares whole paths by their gain minus 70 % of the best rate for each step, so a longer path with more to see can win",
   place: "It keeps its target until the rate of another is 10 % higher",

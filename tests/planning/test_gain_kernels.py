@@ -9,10 +9,10 @@ from tests.planning.graphs import graph_from, paths, random_graph, random_looks
 
 from homeward.arrays import frozen
 from homeward.bonuses import Looks
-from homeward.planning.gain_search import (
+from homeward.planning.gain_kernels import (
+    EVERYWHERE,
+    Ground,
     Scratch,
-    Shares,
-    best_per_risk,
     follow,
     gain_at,
     look_ahead,
@@ -20,8 +20,14 @@ from homeward.planning.gain_search import (
 )
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
-    from homeward.planning.graph import Graph
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.planning.returning.shortest_ways import Graph
+
+
+def on(graph: Graph, share: FloatArray, allowed: BoolArray = EVERYWHERE) -> Ground:
+    """Return the ground on which coming home from a state spends a `share` [S] of the budget."""
+    return Ground(graph.dest, graph.success, allowed, share[None], np.ones(1))
+
 
 STATES = 6
 SEEDS = range(30)
@@ -70,44 +76,39 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
     for extra, power in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0)):
         away = steps + extra
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
-        shares, bounds = Shares.given(np.where(reachable, 0.0, 2.0)), np.full(STATES, np.inf)
-        given = graph, shares, 0.0, 0.0, 0, looks, extra, power
-        path, gain, taken, share = search_outward(*given, bounds, looks.highest, SCRATCH)
+        ground, bounds = on(graph, np.where(reachable, 0.0, 2.0)), np.full(STATES, np.inf)
+        given = ground, 1.0, 0, looks, extra, power, 0.0, bounds, looks.highest, False
+        path, gain, taken, share = search_outward(*given, SCRATCH)[:4]
         assert told.max() <= looks.highest
         assert_clean()
         if worth.max() <= 0.0:
             assert len(path) == 0
             continue
         place = path[-1]
-        assert share == shares.at(path).max()
+        assert share == ground.shares(path).max()
         assert gain == pytest.approx(told[place])
         assert taken == pytest.approx(away[place])
         assert gain / taken**power == pytest.approx(worth.max())
         assert path[0] == 0
         for k in range(len(path)):
-            _, told_there, so_far = follow(
-                graph, shares, 0.0, path[: k + 1], looks, False, extra, SCRATCH
-            )
+            legs = path[: k + 1], looks, False, extra
+            _, told_there, so_far = follow(ground, 0.0, *legs, SCRATCH)
             assert so_far == pytest.approx(away[path[k]])
             assert told_there == pytest.approx(told[path[k]])
 
 
-def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
+def test_a_place_whose_way_home_is_too_risky_is_not_entered() -> None:
     # A corridor 0 – 1 – 2; the place at its end tells 2, the one before it 0.5.
     dest = np.array([[0, 1], [0, 2], [1, 2]])
-    here = np.zeros(1, int)
+    here, graph = np.zeros(1, int), graph_from(dest, np.ones((3, 2)), np.zeros((3, 2)))
     looks = Looks.of((1, 3), (here, here), np.ones(1), np.array([0.0, 0.5, 2.0]), False)
-    share = np.array([0.0, 0.0, 0.3])
-    for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
-        graph, bounds = graph_from(dest, np.ones((3, 2)), np.zeros((3, 2))), np.full(3, np.inf)
-        given = graph, Shares.given(share), 0.1, toll, 0, looks, 0.0, 1.0
-        path, found, _, largest = search_outward(*given, bounds, 2.0, Scratch.of(3))
-        assert path[-1] == place
-        assert found == pytest.approx(gain)
-        assert largest == share[: place + 1].max()
-        for most, is_safe in ((largest, True), (largest - 0.1, largest == 0.0)):
-            safe = graph, Shares.given(share), max(0.0, most), path, looks, False, 0.0
-            assert np.isfinite(follow(*safe, Scratch.of(3))[2]) == is_safe
+    ground = on(graph, np.array([0.0, 0.0, 0.3]))
+    for most, place, gain in ((0.1, 1, 0.5), (0.3, 2, 2.0)):
+        given = ground, most, 0, looks, 0.0, 1.0, 0.0, np.full(3, np.inf), 2.0, False
+        found = search_outward(*given, Scratch.of(3))
+        assert (found.path[-1], found.gain, found.share) == (place, gain, 0.3 * (place == 2))
+        steps = follow(ground, most, np.array([0, 1, 2]), looks, False, 0.0, Scratch.of(3))[2]
+        assert np.isfinite(steps) == (most >= 0.3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -116,8 +117,9 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
     graph = random_graph(rng, STATES)
     looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
     told, floor = gains(looks), 0.1
-    given = graph, Shares.given(risk), floor, 0, looks, 0.0, SCRATCH
-    path, gain, steps, worst, over, over_gain = best_per_risk(*given)
+    bounds = np.full(STATES, np.inf)
+    given = on(graph, risk), np.inf, 0, looks, 0.0, 1.0, floor, bounds, looks.highest, True
+    path, gain, steps, worst, over, over_gain, _ = search_outward(*given, SCRATCH)
     assert_clean()
     best, least = 0.0, np.inf
     for s in range(1, STATES):
@@ -150,8 +152,8 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
-    anywhere = Shares.given(np.zeros(STATES))
-    path, gain, steps, _ = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3, SCRATCH)
+    anywhere = on(graph, np.zeros(STATES))
+    path, gain, steps, _ = look_ahead(anywhere, 0.0, 0, looks, 0.2, 50, 3, SCRATCH)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
         taken += 1.0 / graph.success[s][graph.dest[s] == t].max()
@@ -160,7 +162,7 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
                 weight[t + right] += w
     assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
     assert steps >= taken - 1e-12
-    assert follow(graph, anywhere, 0.0, path, looks, True, 0.0, SCRATCH)[1] == pytest.approx(gain)
+    assert follow(anywhere, 0.0, path, looks, True, 0.0, SCRATCH)[1] == pytest.approx(gain)
     assert_clean()
 
 
@@ -181,13 +183,15 @@ def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     success = np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]])
     graph = graph_from(dest, success, 1.0 - success)
     looks, scratch = random_looks(np.random.default_rng(0), 2, logarithmic=True), Scratch.of(2)
-    safe = Shares.given(np.zeros(2)), 0.0
-    actions, _, steps = follow(graph, *safe, np.array([0, 1]), looks, False, 1.0, scratch)
+    safe, share = 0.0, np.zeros(2)
+    actions, _, steps = follow(on(graph, share), safe, np.array([0, 1]), looks, False, 1.0, scratch)
     assert (actions.tolist(), steps) == ([1], 1.0 + 1.0 / 0.6)
-    only = graph._replace(allowed=frozen(np.array([[True, False, True], [True, True, True]])))
-    assert follow(only, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
+    only = on(graph, share, frozen(np.array([[True, False, True], [True, True, True]])))
+    assert follow(only, safe, np.array([0, 1]), looks, False, 0.0, scratch)[0].tolist() == [0]
     path = np.array([1, 1, 0, 0, 1, 1])
-    actions, _, steps = follow(graph, *safe, path, looks, False, 0.0, scratch)
+    actions, _, steps = follow(on(graph, share), safe, path, looks, False, 0.0, scratch)
     assert (actions[-1], steps) == (2, 4.0 + 1.0 / 0.6)
     nowhere = graph._replace(success=frozen(np.zeros_like(success)))
-    assert follow(nowhere, *safe, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf
+    assert (
+        follow(on(nowhere, share), safe, np.array([0, 1]), looks, False, 0.0, scratch)[2] == np.inf
+    )

@@ -7,7 +7,7 @@ import pytest
 
 from homeward.beliefs import Transition
 from homeward.models import Moves, SparseMDP
-from homeward.planning.driven import Driven
+from homeward.planning.returning.driven import way_supported
 
 HOME = np.array([0])
 
@@ -27,8 +27,8 @@ def ring(length: int) -> Moves:
 
 
 def way(model: Any, moves: list[tuple[int, int, int]], state: int) -> list[tuple[int, int]]:
-    driven = Driven([Transition(*move) for move in moves])
-    states, actions = driven.way_home(model, HOME, state)
+    driven = [Transition(*move) for move in moves]
+    states, actions = way_supported(model, HOME, state, driven)
     return list(zip(states.tolist(), actions.tolist(), strict=True))
 
 
