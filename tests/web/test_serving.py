@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -7,13 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 import uvicorn
-from tests.web.site import CHANGE, PATIENCE, Site, until
+from tests.web.site import CHANGE, PATIENCE, Site, serving, until
 
 from homeward.errors import InvalidInputError
 from homeward.runs import Run, RunStatus
@@ -122,6 +124,28 @@ def test_who_still_listens_does_not_keep_the_server_from_stopping(
         assert next(lines) == "event: steps"
         assert started[0].end(signal.SIGINT) == 130
     assert started[0].errors == ""
+
+
+def test_a_request_that_the_stopping_server_interrupts_is_told_to_come_again(own: Path) -> None:
+    asked, answers = threading.Event(), []
+
+    async def slow(*arguments: object, **more: object) -> None:
+        asked.set()
+        await asyncio.sleep(PATIENCE)
+
+    with serving(own) as site:
+        site.server.pool.ask = slow  # type: ignore[method-assign]
+        address = f"{site.address}/api/v1/runs/grid-safe/steps/1/why"
+        client = threading.Thread(
+            target=lambda: answers.append(httpx.get(address, timeout=PATIENCE))
+        )
+        client.start()
+        assert asked.wait(PATIENCE)
+    client.join()
+    (answer,) = answers
+    assert answer.status_code == 503
+    assert answer.json()["code"] == "restarting"
+    assert "is stopping" in answer.json()["error"]
 
 
 def _children(process: int) -> list[int]:

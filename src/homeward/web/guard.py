@@ -13,11 +13,13 @@
   header, or as the parameter ``key`` in addresses of images, downloads and streams. The files of
   the page are not secret.
 
-Every response has a content security policy: nothing from other origins, no inline scripts.
+Every response has a content security policy: nothing from other origins, no inline scripts. A
+request that the server interrupts because it stops gets a response too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import re
@@ -48,6 +50,7 @@ NO_TOKEN = (
     "open the page at the address that the server printed, which has the token; programs send it "
     "as Authorization: Bearer TOKEN"
 )
+STOPPING = "the server is stopping; send the request again once it runs"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -83,8 +86,12 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
 
+        began = False
+
         async def guarded(message: Message) -> None:
+            nonlocal began
             if message["type"] == "http.response.start":
+                began = True
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             await send(message)
 
@@ -100,8 +107,14 @@ class Guard:
             else:
                 response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN)
         elif self.token is None or is_page_file or self.is_authorised(scope):
-            await self.app(scope, receive, guarded)
-            return
+            try:
+                await self.app(scope, receive, guarded)
+            except asyncio.CancelledError:  # the server stops and waits no longer
+                if began:
+                    raise
+                response = refusal_response(Refusal.RESTARTING, STOPPING, Connection="close")
+            else:
+                return
         else:
             headers = {"WWW-Authenticate": "Bearer"}
             response = refusal_response(Refusal.NO_TOKEN, NO_TOKEN, **headers)
