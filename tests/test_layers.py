@@ -29,7 +29,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "html",
         "memory",
         "registry",
-        "shared",
     ),
     ("models",),
     ("threads",),
@@ -51,7 +50,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 STRICTER = {
-    "beliefs": ("errors", "arrays", "compiling", "models", "shared", "threads"),
+    "beliefs": ("errors", "arrays", "compiling", "models", "threads"),
     "solvers": ("errors", "arrays", "compiling", "models"),
 }
 """Parts that may not use all that lies below them: what they may, by the start of its name."""

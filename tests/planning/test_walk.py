@@ -37,7 +37,7 @@ def is_named(frame: FrameType) -> bool:
         return False
     owner, _, attribute = name.rpartition(".")
     found = getattr(frame.f_globals.get(owner), attribute, None) if owner else True
-    value = frame.f_globals.get("__name__") in ("homeward.arrays", "homeward.shared")
+    value = frame.f_globals.get("__name__") == "homeward.arrays"
     return not isinstance(found, property) and not value
 
 

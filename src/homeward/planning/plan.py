@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.html import card
 from homeward.referee.claims import ActionEvidence, CriterionClaims, PlanClaims
-from homeward.shared import Deferred, LazyArrays
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.words import EVALUATORS, at_least, floored, verdict_of
-
-if TYPE_CHECKING:
-    from homeward.planning.promise import Proposal
-
-
-UNPLANNED = "agent"  # `Plan.method` of an action that an agent chose without a plan
 
 
 class Verdict(StrEnum):
@@ -81,7 +74,7 @@ class Evidence(Sequence[ActionEvidence]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CriterionEvidence(CriterionClaims, LazyArrays):
+class CriterionEvidence(CriterionClaims):
     """The bounds that a plan proves for one criterion, and its return policy.
 
     Attributes
@@ -104,11 +97,6 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
     """
 
     span: float = 1.0
-
-    def __post_init__(self) -> None:
-        CriterionClaims.__post_init__(self)
-        names = ("way_home", "return_policy")
-        self._defer(*(name for name in names if isinstance(getattr(self, name), Deferred)))
 
     @property
     def kept(self) -> bool:
@@ -135,7 +123,7 @@ class CriterionEvidence(CriterionClaims, LazyArrays):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Plan(PlanClaims, LazyArrays):
+class Plan(PlanClaims):
     """One decision of Algorithm 1: its policies over all states, and the bounds that they prove.
 
     A plan is a mixture of J deterministic policies. One of them would be drawn at the start and
@@ -166,17 +154,9 @@ class Plan(PlanClaims, LazyArrays):
     waits : Whether the action has no value, or neither moves nor earns
     conflict : If infeasible, the numbers of the fewest criteria that can't be met together
     state_names, action_names : Names of states and actions; None without names
-    proposal : The proposal that `Explorer` pursues; None in plans of `Planner` and of agents
     """
 
     criteria: tuple[CriterionEvidence, ...]
-    proposal: Proposal | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.outbound, Deferred):
-            self._defer("outbound", "kept_outbound")
-        else:
-            PlanClaims.__post_init__(self)
 
     @property
     def keeps_all(self) -> bool:
@@ -219,10 +199,6 @@ class Plan(PlanClaims, LazyArrays):
     def _sentences(self) -> list[str]:
         """Return the sentences of the explanation, the decision first."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
-        if self.method == UNPLANNED:
-            return [*lines, "An agent chose it and gave no reasons. It promises nothing."]
-        if self.proposal is not None:
-            return [*lines, *self._pursuit(self.proposal)]
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"Solver status: {self.status}. The bounds hold; better plans may exist.")
         if self.status is Status.INFEASIBLE:
@@ -254,24 +230,6 @@ class Plan(PlanClaims, LazyArrays):
             )
         if not self.keeps_all and self.status is not Status.INFEASIBLE:
             lines.append("No single first action meets every level; only the mixture does.")
-        return lines
-
-    def _pursuit(self, proposal: Proposal) -> list[str]:
-        """Return lines of text: the proposal's target, gain and steps, and the run's guarantees."""
-        end = self.state_name(proposal.path[-1])
-        towards = f"It goes to {end}. " if len(proposal.path) > 1 else ""
-        lines = [
-            f"{towards}Expected gain: {proposal.gain:.4g} in {proposal.steps:.4g} steps, "
-            f"{proposal.rate:.4g} per step."
-        ]
-        if self.method == "earn":
-            lines = [f"No information is worth its steps; it earns {proposal.rate:.4g} per step."]
-        for c in self.criteria:
-            text = "no action that leaves it"
-            if c.kind == "return":
-                kept = f"at least {floored(c.bound)} for the whole run (required {c.level:g})"
-                text = f"{kept}, {floored(c.way_home[self.state])} from here ({self._proof(c)})"
-            lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {text}.")
         return lines
 
     def _conflict(self) -> str:

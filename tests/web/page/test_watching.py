@@ -174,8 +174,6 @@ def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, ste
         if evidence.verdict is Verdict.UNAVAILABLE or not evidence.leaves:
             continue
         expected = [evidence.leaves, evidence.exploration, *evidence.safety]
-        if plan.proposal is not None and evidence.verdict is Verdict.UNSAFE:
-            expected[1] = float("nan")  # rates of refused moves are not computed
         told = found[evidence.action]
         assert told == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
         row = why.locator(f'tbody tr[data-action="{evidence.action}"]')
