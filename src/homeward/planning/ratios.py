@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu, spsolve
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.beliefs.base import corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import checked_bonus
@@ -51,28 +51,21 @@ EARNING_RECALL = 1e-6  # 1 − γ in the MDP whose optimum bounds the reward per
 STOP_PROBABILITY = 1e-12  # probability that a path ends at a step, so that all values are finite
 
 
-NO_POLICY: IntArray = frozen(np.empty(0, np.int32))
-NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
-
-
 class Ratio(NamedTuple):
     """The best ratio of gain to cost from a state."""
 
-    action: int  # action in the current state; −1 if nothing can be gained
+    action: int  # action in the current state
     gain: float  # expected bonus and reward, less toll and the reward that waiting would earn
     steps: float  # expected number of steps until the bonus is collected
     cost: float  # expected cost of these steps
-    policy: IntArray = NO_POLICY  # [S] action in each state
-    collects: BoolArray = NOWHERE  # [S] mask of the states in which it collects a bonus
-    quits: BoolArray = NOWHERE  # [S] mask of the states in which it ends without one
+    policy: IntArray  # [S] action in each state
+    collects: BoolArray  # [S] mask of the states in which it collects a bonus
+    quits: BoolArray  # [S] mask of the states in which it ends without one
 
     @property
     def rate(self) -> float:
-        """Gain per step; 0 if nothing can be gained."""
-        return 0.0 if self.action < 0 else self.gain / self.steps
-
-
-NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)  # the ratio if nothing can be gained
+        """Gain per step."""
+        return self.gain / self.steps
 
 
 class Sight(NamedTuple):
@@ -133,7 +126,7 @@ class RatioSearch:
         if pursued is not None and pursued.path == (state,) and pursued.action >= 0:  # it stayed
             goes[state, pursued.action] |= _goes(model, whole, state)[state, pursued.action]
         ratio, found = self._worth_learning(sight, goes, settled)
-        if ratio.action < 0 or not learn:
+        if ratio is None or not learn:
             earning = best_earning(model, sight.inside & (share <= 0.0), self.discount, state)
             if earning is None:
                 return found
@@ -174,7 +167,8 @@ class RatioSearch:
         for a in range(model.actions):
             only = inside.copy()
             only[state] &= np.arange(model.actions) == a
-            rates[a] = best_ratio(model, sight.bonus, steps, only, state).rate
+            ratio = best_ratio(model, sight.bonus, steps, only, state)
+            rates[a] = 0.0 if ratio is None else ratio.rate
         return rates
 
     def _sight(self, belief: Belief, options: Sequence[PolicyOptions], state: int) -> Sight:
@@ -185,7 +179,9 @@ class RatioSearch:
         inside = np.ones(share.shape, bool) if self.allowed is None else self.allowed
         return Sight(model, state, share, checked_bonus(self.bonus, belief, model.reward), inside)
 
-    def _worth_learning(self, sight: Sight, goes: BoolArray, settled: bool) -> tuple[Ratio, Found]:
+    def _worth_learning(
+        self, sight: Sight, goes: BoolArray, settled: bool
+    ) -> tuple[Ratio | None, Found]:
         """Return the best ratio of gain to steps, else of gain to risk; and what is left.
 
         If the charges are `settled`, a ratio of gain to risk is one that the budget probably pays.
@@ -196,9 +192,9 @@ class RatioSearch:
         remaining = float(bonus.max(axis=1).sum())
         steps, found = np.ones(share.shape), Found(None, None, remaining)
         ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)
-        if ratio.action >= 0 and ratio.gain >= floor * ratio.steps:
+        if ratio is not None and ratio.rate >= floor:
             return ratio, found
-        if ratio.rate > MIN_RATE_SHARE * floor:
+        if ratio is not None and ratio.rate > MIN_RATE_SHARE * floor:
             found = found._replace(rate=ratio.rate)
         priced = np.maximum(share, 0.0) + STEP_RISK
         # Only gain above the floor counts: the floor is subtracted first and added back later.
@@ -206,16 +202,16 @@ class RatioSearch:
         while True:
             given = model, within, priced, affordable, state, floor, free
             ratio = best_ratio(*given)
-            if ratio.action < 0:  # no policy surely collects a bonus: accept one that may fail
+            if ratio is None:  # no policy surely collects a bonus: accept one that may fail
                 ratio = best_ratio(*given, may_fail=True)
-            if ratio.action < 0:
+            if ratio is None:
                 break
             if not settled or budgets_needed(model, ratio, share, state) <= 1.0:
                 return ratio._replace(gain=ratio.gain + floor * ratio.steps), found
             within = np.where(_reached(model, ratio, state)[:, None], 0.0, within)
         unpaid = replace(model, reward=np.where(np.isfinite(model.reward), 0.0, -np.inf))
         beyond = best_ratio(unpaid, bonus, priced, inside, state, floor)
-        if beyond.action >= 0:
+        if beyond is not None:
             if settled:
                 beyond = beyond._replace(cost=budgets_needed(model, beyond, share, state))
             gain = beyond.gain + floor * beyond.steps
@@ -344,13 +340,14 @@ def best_ratio(
     free: BoolArray | None = None,
     *,
     may_fail: bool = False,
-) -> Ratio:
+) -> Ratio | None:
     """Return the best ratio of bonus plus reward to cost over all policies.
 
     `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
     [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
     `free` [S, A] actions (None: all allowed ones). A policy collects a bonus with probability 1,
     unless the process ends. If it `may_fail`, it may also quit in any state other than `state`.
+    Returns None if nothing can be gained.
     """
     usable = allowed & np.isfinite(model.reward)
     collects = usable & (bonus > 0.0)
@@ -358,7 +355,7 @@ def best_ratio(
     quits[state] = False
     onward, start, inside = _collecting(model, usable, collects, quits)
     if not (inside[state] and collects.any()):
-        return NO_RATIO
+        return None
     forgone = most_earned(model, usable if free is None else usable & free, state)
     reward = np.where(usable, model.reward - toll - forgone, -np.inf)
     # Actions 0 to A − 1 go on, A to 2A − 1 are the same but collect and end, and 2A quits.
@@ -379,13 +376,13 @@ def best_ratio(
     solver = engine(longer, 1.0 - STOP_PROBABILITY, totals)
     first = PolicySolution(start, solver.evaluate(start), np.inf, Status.NOT_CONVERGED, 0)
     least = 1e-9 * float(bonus[collects].max()) / float(dear.max())
-    price, best = 0.0, NO_RATIO
+    price, best = 0.0, None
     for _ in range(MAX_PRICE_ROUNDS):
         first = solver.optimise(np.array([1.0, 0.0, -max(price, least)]), [first])
         gain, steps, paid = first.values[:, state].tolist()
         if not 0.0 < gain < np.inf or not paid > 0.0:
             break
-        if best.action >= 0 and gain <= price * paid * (1.0 + 1e-12):
+        if best is not None and gain <= price * paid * (1.0 + 1e-12):
             break
         price, policy, kind = gain / paid, first.policy % actions, first.policy // actions
         found = gain, steps, scale * paid, policy, kind == 1, kind == 2
