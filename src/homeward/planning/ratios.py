@@ -153,6 +153,7 @@ class RatioSearch:
         share = max(refused.proposal.share, 1.0 + BUDGET_TOLERANCE)
         return Found(None, None, refused.left, refused.rate, refused.proposal.gain, share)
 
+    @on_one_thread
     def rates(
         self, belief: Belief, options: Sequence[PolicyOptions], state: int, found: Found
     ) -> FloatArray:

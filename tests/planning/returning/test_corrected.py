@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition
+from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
+from homeward.bonuses import RMax
+from homeward.criteria import ReturnHome
+from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import Moves, SparseMDP
+from homeward.paper.toytext import SURE_FOOTED
+from homeward.planning.algorithm1 import Planner
+from homeward.planning.explorer import Rules, decide
 from homeward.planning.promise import Promise
 from homeward.planning.returning import Goal
 from homeward.planning.returning.corrected import CorrectedReturning, after_rows
@@ -21,6 +27,7 @@ from homeward.planning.returning.worlds import WorldReturning
 
 if TYPE_CHECKING:
     from homeward.models import Model
+    from homeward.planning.promise import RunState
 
 HOME = Goal("home", np.zeros(1, np.int64), 0.5)
 STATES, ACTIONS, HERE = 4, 2, 2
@@ -193,3 +200,65 @@ def test_moves_with_rewards_use_how_likely_a_move_never_works() -> None:
     ):
         corrected = CorrectedReturning(HOME, correction)
         assert 1.0 - corrected.open(belief, 1).spent == pytest.approx(least, abs=1e-9)
+
+
+def worst_of(
+    rules: Rules, belief: DirichletBelief, state: int, held: RunState, depth: int
+) -> float:
+    """Return the least expected way home over all rules of calling off within `depth` steps."""
+    now = 1.0 - CorrectedReturning(HOME).open(belief, state).spent
+    if depth == 0:
+        return now
+    decision = decide(rules, belief, held, state)
+    if decision.action is None:
+        return now
+    action = decision.action
+    row = belief.mean().row(state, action)
+    ahead = sum(
+        p
+        * worst_of(rules, belief.update(Transition(state, action, t)), t, decision.after, depth - 1)
+        for t, p in enumerate(row.tolist())
+        if p > 0.0
+    )
+    return float(min(now, ahead))
+
+
+@pytest.mark.parametrize("delta", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("seed", range(4))
+def test_unknown_dynamics_keep_the_level_whenever_a_run_is_called_off(
+    seed: int, delta: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    alpha = rng.choice([0.0, 0.2, 3.0, 20.0], (4, 2, 4))
+    alpha[:3, 0, 0] += 20.0  # a way back that mostly works
+    alpha[3] = 0.0
+    alpha[3, :, 3] = 1.0  # no way out
+    belief = DirichletBelief.independent(alpha).update(Visit(0))
+    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(delta)]), 0)
+    assert worst_of(rules, belief, 0, rules.open(belief, 0), 4) >= delta - 1e-9
+
+
+def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
+    tiles = tile_map("lake")
+    belief = tile_belief(tiles, SURE_FOOTED).update(Visit(2))
+    corrected = CorrectedReturning(Goal("home", np.array([tiles.start]), 0.5))
+    first = corrected.open(belief, 2)
+    found = corrected.options(belief, first, 2, None)
+    bump, onward = 3, 1  # against the edge of the map, and towards the holes
+    assert found.charge[2, bump] < 0.0 < found.charge[2, onward]
+    spent = [corrected.take(found, 2, action).spent for action in (bump, onward)]
+    assert spent[0] < first.spent < spent[1]
+
+
+def test_tied_actions_are_told_apart_by_outcomes_that_can_happen() -> None:
+    # 0 home, 1 here, 2 a pit, 3 and 4 on both sides; the first outcome of kind 0 never happens.
+    outcomes = np.zeros((5, 2, 3), np.int64)
+    outcomes[2] = 2
+    outcomes[1] = [[3, 3, 4], [4, 3, 4]]
+    outcomes[3:] = [0, 0, 2]
+    alpha = np.array([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    kinds = np.array([[1, 1], [0, 0], [2, 2], [0, 0], [0, 0]])
+    belief = DirichletBelief(outcomes, alpha, kinds)
+    corrected = CorrectedReturning(HOME)
+    charge = corrected.options(belief, corrected.open(belief, 1), 1, None).charge[1]
+    assert charge[0] == pytest.approx(charge[1], abs=1e-12)

@@ -14,13 +14,17 @@ from homeward.models import SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import Explorer
 from homeward.planning.promise import RunState
+from homeward.planning.returning import Goal
 from homeward.planning.returning.policies import can_reach
-from homeward.planning.returning.worlds import MAX_WORLDS, Worlds, set_of
+from homeward.planning.returning.worlds import MAX_WORLDS, WorldReturning, Worlds, set_of
 
 if TYPE_CHECKING:
     from homeward.models import Model
+    from homeward.planning.promise import Promise
 
 HOME = np.zeros(1, np.int64)
+GOAL = Goal("home", HOME, 0.5)
+STATES, ACTIONS = 3, 2  # of `random_rows`
 
 
 @pytest.mark.parametrize("states", [2, 128, 256, 300])
@@ -128,3 +132,85 @@ def test_a_move_that_works_in_one_world_of_two_is_no_way_home_however_often_it_i
     way = Worlds(belief, HOME).best(adapts=False)
     assert way.policy[1] == 1
     assert way.value == pytest.approx(np.ones(3))
+
+
+def random_rows(rng: np.random.Generator) -> np.ndarray:
+    rows = rng.dirichlet(np.full(STATES, 0.5), (STATES, ACTIONS))
+    rows[rows < 0.05] = 0.0
+    return np.asarray(rows / rows.sum(axis=2, keepdims=True))
+
+
+def adaptive_value(
+    worlds: list[np.ndarray], weights: np.ndarray, way: Promise, state: int
+) -> float:
+    """Return Pr(home) of a way that adapts, by following all histories at once for 500 steps."""
+    start = frozenset(np.flatnonzero(weights).tolist()), state
+    mass, home = {start: weights}, 0.0
+    for _ in range(500):
+        after: dict[tuple[frozenset[int], int], np.ndarray] = {}
+        for (possible, here), share in mass.items():
+            if here == 0:
+                home += float(share.sum())
+                continue
+            key = sum(1 << int(m) for m in possible)
+            action = int(way.policies.get(key, way.way)[here])
+            for there in range(STATES) if action >= 0 else ():
+                chances = np.array([world[here, action, there] for world in worlds])
+                left = possible & set(np.flatnonzero(chances).tolist())
+                if left:
+                    spot = frozenset(left), there
+                    after[spot] = after.get(spot, np.zeros(len(weights))) + share * chances
+        mass = after
+    return home
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense = [random_rows(rng) for _ in range(3)]
+    belief = FiniteBelief([SparseMDP.from_dense(rows) for rows in dense], rng.dirichlet(np.ones(3)))
+    worlds = WorldReturning(GOAL)
+    first = worlds.open(belief, 2)
+    found = worlds.options(belief, first, 2, None)
+    value = adaptive_value(dense, belief.weights, first, 2)
+    assert found.works() == pytest.approx(value, abs=1e-6)
+    assert first.spent == pytest.approx(1.0 - found.works(), abs=1e-11)
+    for action, choice in enumerate(found.choices):
+        after = sum(
+            adaptive_value(
+                dense, belief.weights * [rows[2, action, t] for rows in dense], choice, t
+            )
+            for t in range(STATES)
+        )
+        now = adaptive_value(dense, belief.weights, choice, 2)
+        assert found.charge[2, action] == pytest.approx(found.works() - min(now, after), abs=1e-6)
+
+
+def test_a_row_that_is_nearly_singular_spoils_no_other() -> None:
+    rows = np.zeros((3, 1, 3))
+    rows[0, 0, 0] = rows[1, 0, 0] = 1.0
+    rows[2, 0, 1:] = 1e-17, 1.0
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    worlds = WorldReturning(GOAL)
+    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
+    assert found.value() == pytest.approx([1.0, 1.0, 0.0])
+
+
+def test_a_held_way_home_that_is_better_is_kept() -> None:
+    rng = np.random.default_rng(1)
+    belief = FiniteBelief([SparseMDP.from_dense(random_rows(rng)) for _ in range(3)])
+    worlds = WorldReturning(GOAL)
+    first = worlds.open(belief, 2)
+    again = worlds.options(belief, first, 2, None)
+    assert again.works() >= 1.0 - first.spent - 1e-13
+    assert again.promise.spent == first.spent
+
+
+@pytest.mark.parametrize("leaving", [1e-3, 1e-9, 1e-12, 3e-14])
+def test_a_way_home_that_takes_very_long_keeps_its_digits(leaving: float) -> None:
+    stay = [[[1.0, 0.0, 0.0]], [[leaving / 2, 1.0 - leaving, leaving / 2]], [[0.0, 0.0, 1.0]]]
+    belief = FiniteBelief([SparseMDP.from_dense(stay)])
+    worlds = WorldReturning(GOAL)
+    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
+    assert found.works() == pytest.approx(0.5, abs=2e-14)
+    assert found.works() <= 0.5

@@ -39,6 +39,7 @@ from homeward.planning.returning.policies import (
 from homeward.solvers import GIVE_UP, solve_return
 from homeward.solvers.folding import missing_mass
 from homeward.solvers.returns import return_value
+from homeward.threads import on_one_thread
 
 SOLVE_TOLERANCE = 1e-14  # allowance for the rounding of a linear solve, in probability
 LEAST_RISE = 1e-9  # rise of a bound, in probability, that is worth another round
@@ -67,6 +68,7 @@ class CorrectedReturning(PolicyReturning):
         solved = self.solve(belief)
         return Promise.of(solved.policy, 1.0 - float(solved.value[start]))
 
+    @on_one_thread
     def options(
         self, belief: Belief, promise: Promise, state: int, changed: IntArray | None
     ) -> PolicyOptions:
@@ -135,6 +137,7 @@ class CorrectedReturning(PolicyReturning):
             check_answer(observation, moved, belief.mean(), what)
         return Promise.of(self.solve(belief, promise.way).policy, promise.spent)
 
+    @on_one_thread
     def solve(self, belief: Belief, start: IntArray | None = None) -> Solved:
         """Return the best return policy, its correction and its bound.
 

@@ -43,6 +43,7 @@ from homeward.planning.returning.policies import (
     quick_way,
 )
 from homeward.solvers import GIVE_UP
+from homeward.threads import on_one_thread
 
 RATES = (0.9, 0.6, 0.35, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 """λ of the bounds; the k-th has the weight 2⁻ᵏ, k = 1, 2, …."""
@@ -255,6 +256,7 @@ class SampledReturning(PolicyReturning):
 
     evaluator: ClassVar[str] = "sampled"
 
+    @on_one_thread
     def open(self, belief: Any, start: int) -> Promise:
         """Return the promise of a run before its first step; it pays for the way home."""
         model, tally = belief.mean().sparse(), Tally()
@@ -269,6 +271,7 @@ class SampledReturning(PolicyReturning):
             tally = self.sampled.after(tally, np.concatenate(drops), 0.0)
         return Promise.of(way, self.sampled.spent(tally), tally=tally)
 
+    @on_one_thread
     def options(
         self, belief: Any, promise: Promise, state: int, changed: IntArray | None
     ) -> SampledOptions:

@@ -37,6 +37,7 @@ from homeward.planning.returning.policies import (
 )
 from homeward.solvers import GIVE_UP
 from homeward.solvers.folding import missing_mass
+from homeward.threads import on_one_thread
 
 if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
@@ -70,11 +71,13 @@ class WorldReturning(PolicyReturning):
 
     evaluator: ClassVar[str] = "exact"
 
+    @on_one_thread
     def open(self, belief: Any, start: int) -> Promise:
         """Return the promise of a run before its first step; it pays for the way home."""
         way = max(Worlds(belief, self.goal.homes).ways(), key=lambda way: float(way.value[start]))
         return way.promise(max(0.0, 1.0 - float(way.value[start]) + SOLVE_TOLERANCE))
 
+    @on_one_thread
     def options(
         self, belief: Any, promise: Promise, state: int, changed: IntArray | None
     ) -> PolicyOptions:

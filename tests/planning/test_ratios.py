@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -11,22 +11,13 @@ from gymnasium import spaces
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
-from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
-from homeward.paper.toytext import SURE_FOOTED
 from homeward.planning.algorithm1 import Planner
 from homeward.planning.explorer import End, Explorer, Rules, decide
 from homeward.planning.ratios import best_ratio
-from homeward.planning.returning import Goal
-from homeward.planning.returning.corrected import CorrectedReturning
-from homeward.planning.returning.worlds import WorldReturning
 from homeward.worlds import ModelWorld, from_gymnasium
 
-if TYPE_CHECKING:
-    from homeward.planning.promise import Promise, RunState
-
 STATES, ACTIONS = 3, 2
-HOME = Goal("home", np.zeros(1, np.int64), 0.5)
 
 
 def random_rows(rng: np.random.Generator) -> np.ndarray:
@@ -74,134 +65,6 @@ def test_where_nothing_can_be_gained_there_is_no_ratio() -> None:
     ones = np.ones((STATES, ACTIONS))
     for bonus, allowed in ((0.0 * ones, ones > 0.0), (ones, ones < 0.0)):
         assert best_ratio(model, bonus, ones, allowed, 0) is None
-
-
-def adaptive_value(
-    worlds: list[np.ndarray], weights: np.ndarray, way: Promise, state: int
-) -> float:
-    """Return Pr(home) of a way that adapts, by following all histories at once for 500 steps."""
-    start = frozenset(np.flatnonzero(weights).tolist()), state
-    mass, home = {start: weights}, 0.0
-    for _ in range(500):
-        after: dict[tuple[frozenset[int], int], np.ndarray] = {}
-        for (possible, here), share in mass.items():
-            if here == 0:
-                home += float(share.sum())
-                continue
-            key = sum(1 << int(m) for m in possible)
-            action = int(way.policies.get(key, way.way)[here])
-            for there in range(STATES) if action >= 0 else ():
-                chances = np.array([world[here, action, there] for world in worlds])
-                left = possible & set(np.flatnonzero(chances).tolist())
-                if left:
-                    spot = frozenset(left), there
-                    after[spot] = after.get(spot, np.zeros(len(weights))) + share * chances
-        mass = after
-    return home
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    dense = [random_rows(rng) for _ in range(3)]
-    belief = FiniteBelief([SparseMDP.from_dense(rows) for rows in dense], rng.dirichlet(np.ones(3)))
-    worlds = WorldReturning(HOME)
-    first = worlds.open(belief, 2)
-    found = worlds.options(belief, first, 2, None)
-    value = adaptive_value(dense, belief.weights, first, 2)
-    assert found.works() == pytest.approx(value, abs=1e-6)
-    assert first.spent == pytest.approx(1.0 - found.works(), abs=1e-11)
-    for action, choice in enumerate(found.choices):
-        after = sum(
-            adaptive_value(
-                dense, belief.weights * [rows[2, action, t] for rows in dense], choice, t
-            )
-            for t in range(STATES)
-        )
-        now = adaptive_value(dense, belief.weights, choice, 2)
-        assert found.charge[2, action] == pytest.approx(found.works() - min(now, after), abs=1e-6)
-
-
-def worst_of(
-    rules: Rules, belief: DirichletBelief, state: int, held: RunState, depth: int
-) -> float:
-    """Return the least expected way home over all rules of calling off within `depth` steps."""
-    now = 1.0 - CorrectedReturning(HOME).open(belief, state).spent
-    if depth == 0:
-        return now
-    decision = decide(rules, belief, held, state)
-    if decision.action is None:
-        return now
-    action = decision.action
-    row = belief.mean().row(state, action)
-    ahead = sum(
-        p
-        * worst_of(rules, belief.update(Transition(state, action, t)), t, decision.after, depth - 1)
-        for t, p in enumerate(row.tolist())
-        if p > 0.0
-    )
-    return float(min(now, ahead))
-
-
-@pytest.mark.parametrize("delta", [0.6, 0.8, 0.95])
-@pytest.mark.parametrize("seed", range(4))
-def test_unknown_dynamics_keep_the_level_whenever_a_run_is_called_off(
-    seed: int, delta: float
-) -> None:
-    rng = np.random.default_rng(seed)
-    alpha = rng.choice([0.0, 0.2, 3.0, 20.0], (4, 2, 4))
-    alpha[:3, 0, 0] += 20.0  # a way back that mostly works
-    alpha[3] = 0.0
-    alpha[3, :, 3] = 1.0  # no way out
-    belief = DirichletBelief.independent(alpha).update(Visit(0))
-    rules = Rules.of(belief, Planner(RMax(), [ReturnHome(delta)]), 0)
-    assert worst_of(rules, belief, 0, rules.open(belief, 0), 4) >= delta - 1e-9
-
-
-def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
-    tiles = tile_map("lake")
-    belief = tile_belief(tiles, SURE_FOOTED).update(Visit(2))
-    corrected = CorrectedReturning(Goal("home", np.array([tiles.start]), 0.5))
-    first = corrected.open(belief, 2)
-    found = corrected.options(belief, first, 2, None)
-    bump, onward = 3, 1  # against the edge of the map, and towards the holes
-    assert found.charge[2, bump] < 0.0 < found.charge[2, onward]
-    spent = [corrected.take(found, 2, action).spent for action in (bump, onward)]
-    assert spent[0] < first.spent < spent[1]
-
-
-def test_tied_actions_are_told_apart_by_outcomes_that_can_happen() -> None:
-    # 0 home, 1 here, 2 a pit, 3 and 4 on both sides; the first outcome of kind 0 never happens.
-    outcomes = np.zeros((5, 2, 3), np.int64)
-    outcomes[2] = 2
-    outcomes[1] = [[3, 3, 4], [4, 3, 4]]
-    outcomes[3:] = [0, 0, 2]
-    alpha = np.array([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    kinds = np.array([[1, 1], [0, 0], [2, 2], [0, 0], [0, 0]])
-    belief = DirichletBelief(outcomes, alpha, kinds)
-    corrected = CorrectedReturning(HOME)
-    charge = corrected.options(belief, corrected.open(belief, 1), 1, None).charge[1]
-    assert charge[0] == pytest.approx(charge[1], abs=1e-12)
-
-
-def test_a_row_that_is_nearly_singular_spoils_no_other() -> None:
-    rows = np.zeros((3, 1, 3))
-    rows[0, 0, 0] = rows[1, 0, 0] = 1.0
-    rows[2, 0, 1:] = 1e-17, 1.0
-    belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    worlds = WorldReturning(HOME)
-    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
-    assert found.value() == pytest.approx([1.0, 1.0, 0.0])
-
-
-def test_a_held_way_home_that_is_better_is_kept() -> None:
-    rng = np.random.default_rng(1)
-    belief = FiniteBelief([SparseMDP.from_dense(random_rows(rng)) for _ in range(3)])
-    worlds = WorldReturning(HOME)
-    first = worlds.open(belief, 2)
-    again = worlds.options(belief, first, 2, None)
-    assert again.works() >= 1.0 - first.spent - 1e-13
-    assert again.promise.spent == first.spent
 
 
 class SlipperyYard(gymnasium.Env[Any, Any]):
@@ -298,16 +161,6 @@ def test_an_action_that_takes_nearly_all_of_the_budget_is_taken(doubt: float) ->
     decision = decide(rules, belief, rules.open(belief, 0), 0)
     assert decision.action is not None
     assert decision.action_name(decision.action) == "walk"
-
-
-@pytest.mark.parametrize("leaving", [1e-3, 1e-9, 1e-12, 3e-14])
-def test_a_way_home_that_takes_very_long_keeps_its_digits(leaving: float) -> None:
-    stay = [[[1.0, 0.0, 0.0]], [[leaving / 2, 1.0 - leaving, leaving / 2]], [[0.0, 0.0, 1.0]]]
-    belief = FiniteBelief([SparseMDP.from_dense(stay)])
-    worlds = WorldReturning(HOME)
-    found = worlds.options(belief, worlds.open(belief, 1), 1, None)
-    assert found.works() == pytest.approx(0.5, abs=2e-14)
-    assert found.works() <= 0.5
 
 
 def corridor(risks: tuple[float, ...], goals: dict[int, float]) -> Explorer:
