@@ -1,4 +1,4 @@
-"""A plan's arithmetic, done again: by hand, against the planner, and on forged plans."""
+"""A plan's numbers, done again: never above the truth, by hand, and on forged plans."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.referee.cases import GO, RIDGE, STAY, every_belief, every_plan, made, ridge_plan
 
 from homeward.beliefs import FiniteBelief
@@ -15,10 +17,39 @@ from homeward.criteria import EarnAtLeast, ReturnHome, StayInside
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
 from homeward.referee.bounds import Recomputed
+from homeward.referee.exact import enumerated_values
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
     from homeward.referee.claims import PlanCase
+
+
+@given(st.sampled_from(TOGETHER), st.integers(0, 2), st.booleans(), st.integers(0, 2**32 - 1))
+def test_no_bound_is_above_the_truth_whatever_the_policies(
+    asked: tuple[str, ...], number: int, fixed: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = random_case(asked, number, rng, fixed=fixed)
+    for correction in drawn.corrections:
+        options: dict[str, Any] = {"correction": correction, "recall": drawn.recall}
+        case = made(drawn.belief, drawn.criteria, far_bonus, drawn.discount, **options)
+        usable = np.isfinite(case.belief.mean().reward)
+        plan = case.plan
+        for policies in (plan.outbound, plan.kept_outbound):
+            other = rng.integers(usable.shape[1], size=policies.shape)
+            allowed = usable[np.arange(len(usable)), other]
+            changed = np.where(allowed, other, policies).astype(np.int32)
+            forged = replace(case, plan=replace(plan, outbound=changed, weights=_even(changed)))
+            for tried in (case, forged):
+                found, truth = Recomputed(tried).bounds, enumerated_values(tried)
+                for name, values in truth.items():
+                    for bound, true, c in zip(found[name], values, plan.criteria, strict=True):
+                        assert bound <= true + 1e-12 * max(c.unit, abs(true))
+
+
+def _even(policies: Any) -> Any:
+    """Return the same weight for each policy."""
+    return np.full(len(policies), 1.0 / len(policies))
 
 
 def agrees(case: PlanCase) -> None:

@@ -13,10 +13,8 @@ from tests.runs.kinds import meadow
 from homeward.beliefs import Belief, DirichletBelief, FiniteBelief
 from homeward.criteria import Limit
 from homeward.models import Moves
-from homeward.referee.exact import exact_return
 from homeward.referee.runs import (
     HomeClaim,
-    _returning,
     audit,
     audit_sampled,
     why_not_auditable,
@@ -414,11 +412,3 @@ def test_more_than_the_budget_and_an_unreadable_record_are_refuted() -> None:
     for record in (sampled_step(0.6), sampled_step(0.12, ways=[[[9], [0]]])):
         (verdict,) = audit_sampled([CLAIM], [(record, ledge())])
         assert verdict.refuted
-
-
-def test_the_referee_evaluates_as_the_enumeration_does() -> None:
-    world = np.random.default_rng(0).dirichlet(np.ones(4), (4, 2))
-    policy = np.array([-1, 0, 1, 0])
-    exact = exact_return(world, policy, np.array([0]))
-    found = _returning(np.array([world, world]), policy, CLAIM)
-    assert found == pytest.approx(np.array([exact, exact]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, indices, set_fields
 from homeward.errors import InvalidProblemError as Error
-from homeward.words import VERDICTS, at_least
+from homeward.words import at_least
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
@@ -227,58 +227,52 @@ class PlanCase:
 
 def _contradictions(case: PlanCase) -> Iterator[tuple[bool, str]]:
     """Yield pairs: whether a plan contradicts itself or its belief, and a message if it does."""
-    plan, model = case.plan, case.belief.mean()
+    plan, model, count = case.plan, case.belief.mean(), len(case.plan.criteria)
     states, actions = shape = (model.states, model.actions)
     index(plan.state, states, "the plan's state", Error)
     index(plan.action, actions, "the plan's action", Error)
     yield not 0.0 < plan.discount < 1.0, f"the plan's γ is {plan.discount:g}, expected 0 < γ < 1"
-    fixed = plan.steps is not None
-    yield fixed and plan.expected_steps < 1, f"the plan is recalled after {plan.steps} steps"
     when = (states,) if plan.steps is None else (plan.steps, states)
     for name, weights, policies in (
         ("outbound", plan.weights, plan.outbound),
         ("kept_outbound", plan.kept_weights, plan.kept_outbound),
     ):
-        total = weights.sum() if weights.min(initial=0.0) >= 0.0 else np.nan
-        near_one = bool(abs(total - 1.0) <= WEIGHT_TOLERANCE)
-        yield not near_one, f"the weights of {name} are not probabilities that sum to 1"
-        axes = "jts" if fixed else "js"
+        likely = bool(weights.min(initial=0.0) >= 0.0)
+        likely &= bool(abs(float(weights.sum()) - 1.0) <= WEIGHT_TOLERANCE)
+        yield not likely, f"the weights of {name} are not probabilities that sum to 1"
+        axes = "js" if plan.steps is None else "jts"
         indices(policies, name, (len(weights), *when), (0, actions), axes, Error)
     if plan.afterwards is not None:
-        indices(plan.afterwards, "afterwards", when, (0, actions), "ts" if fixed else "s", Error)
-    lost = plan.afterwards is None and case.exits is not None
-    yield lost, "the plan may leave its set, but has no policy to follow afterwards"
+        indices(plan.afterwards, "afterwards", when, (0, actions), "ts"[-len(when) :], Error)
+    elif case.exits is not None:
+        yield True, "the plan may leave its set, but has no policy to follow afterwards"
     first = plan.kept_outbound.reshape(len(plan.kept_weights), -1, states)[:, 0, plan.state]
     for j in np.flatnonzero((plan.kept_weights > 0.0) & (first != plan.action))[:1]:
         starts = f"but kept_outbound (j={j}) starts with {first[j]}"
         yield True, f"the plan's action is {plan.action}, {starts}"
-    yield not _is_finite(case.bonus, shape), f"the bonus is not {states} x {actions} finite numbers"
     left = bool((case.bonus > 0.0).any())
     where = "somewhere" if left else "nowhere"
     message = f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
     yield plan.bonus_left != left, message
-    rows, count = [row.action for row in plan.evidence], len(plan.criteria)
+    yield not _is_finite(case.bonus, shape), "the bonus is not finite numbers [S, A]"
+    rows = [row.action for row in plan.evidence]
     listed = rows == list(range(actions))
     yield not listed, f"the evidence is on actions {rows}, expected 0 to {actions - 1}"
     for a, row in enumerate(plan.evidence):
         counts = f"{len(row.safety)} bounds for {count} criteria"
         yield len(row.safety) != count, f"the evidence on action {a} has {counts}"
-        known = row.verdict in VERDICTS
-        yield not known, f"the verdict on action {a} is {row.verdict!r}, which is unknown"
-    upper, value = plan.upper_bound, plan.exploration_value
-    valid = np.isfinite([value, plan.kept_value]).all() and not np.isnan(upper)
+    upper, value, infeasible = plan.upper_bound, plan.exploration_value, plan.status == "infeasible"
     message = f"the plan's value {value:g}, upper bound {upper:g} or kept value "
+    valid = np.isfinite([value, plan.kept_value]).all() and not np.isnan(upper)
     yield not valid, f"{message}{plan.kept_value:g} is not a valid number"
-    infeasible = plan.status == "infeasible"
-    yield infeasible and not count, "the plan is infeasible, but it has no criteria"
-    message = f"the plan is infeasible, but its upper bound is {upper:g}, expected -inf"
-    yield infeasible and upper != -np.inf, message
-    odd = not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf)
-    yield odd, f"the plan's gap is {plan.gap:g}, expected 0 or more"
+    impossible = infeasible and not (count and upper == -np.inf and plan.gap < np.inf)
+    message = f"the plan is infeasible with {count} criteria, the upper bound {upper:g}"
+    yield impossible, f"{message} and the gap {plan.gap:g}: expected some, -inf and a number"
+    gap, slack = plan.gap, 0.0
     if -np.inf < upper < np.inf:
         gap, slack = max(0.0, upper - value), GAP_TOLERANCE * max(abs(upper), abs(value))
-        message = f"the plan's gap is {plan.gap:g}, but {upper:g} − {value:g} is {gap:g}"
-        yield not abs(plan.gap - gap) <= slack, message
+    wrong = not (plan.gap >= 0.0 and (plan.gap == gap or abs(plan.gap - gap) <= slack))
+    yield wrong, f"the plan's gap is {plan.gap:g}, but {upper:g} − {value:g} is {gap:g}"
     same = count == len(case.rewards) == len(case.limits)
     yield not same, f"the plan has {count} criteria, but rewards or limits for another number"
     for k, criterion in enumerate(plan.criteria):
@@ -290,42 +284,43 @@ def _contradictions_of(
 ) -> Iterator[tuple[bool, str]]:
     """Yield pairs as `_contradictions` does, for the claims on criterion `k`."""
     plan, (states, actions), kind, name = case.plan, shape, criterion.kind, f"criterion {k}"
+    unit, level, price, within = (
+        criterion.unit,
+        criterion.level,
+        criterion.multiplier,
+        criterion.within,
+    )
     bounds = criterion.bound, criterion.kept_bound, criterion.corrected, criterion.kept_corrected
-    for value in (criterion.level, *bounds, criterion.unit):
+    for value in (level, *bounds, unit):
         yield not np.isfinite(value), f"{name} claims the number {value}, expected a finite one"
-    yield not criterion.unit > 0.0, f"{name} has the unit {criterion.unit:g}, expected above 0"
-    yield kind not in ("return", "stay", "earn"), f"{name} has the unknown kind {kind!r}"
-    scaled = kind != "earn" and criterion.unit != 1.0
-    yield scaled, f"{name} is a probability with the unit {criterion.unit:g}, expected 1"
-    beyond = kind != "earn" and not 0.0 <= criterion.level <= 1.0
-    yield beyond, f"{name} has the level {criterion.level:g}, expected a probability"
+    known, earns = kind in ("return", "stay", "earn"), kind == "earn"
+    yield not (known and unit > 0.0), f"{name} has the kind {kind!r} and the unit {unit:g}"
+    message = f"{name} is a probability with the unit {unit:g} and the level {level:g}"
+    yield not (earns or (unit == 1.0 and 0.0 <= level <= 1.0)), message
     price = criterion.multiplier
     valid = 0.0 <= price < np.inf or (price == np.inf and plan.upper_bound == -np.inf)
     yield not valid, f"{name} has a multiplier of {price:g}, expected 0 <= λ < inf"
-    paid = case.rewards[k]
+    paid, allowed, home = case.rewards[k], criterion.allowed, criterion.home
     yield paid is not None and not _is_finite(paid, shape), f"the rewards of {name} are not finite"
     given = paid is not None or case.limits[k] is not None
-    yield kind != "earn" and given, f"{name} is of kind {kind}, but has rewards or limits"
-    allowed, home, within = criterion.allowed, criterion.home, criterion.within
-    kept = allowed is not None and allowed.shape == shape and allowed.dtype == np.bool_
-    yield kept != (kind == "stay"), f"{name} is of kind {kind}; only stay has a set [S, A]"
-    back = (-1, actions)
-    indices(criterion.return_policy, f"the return policy of {name}", (states,), back, "s", Error)
+    yield given and not earns, f"{name} is of kind {kind}, but has rewards or limits"
+    inside = allowed is not None and allowed.shape == shape and allowed.dtype == np.bool_
+    yield inside != (kind == "stay"), f"{name} is of kind {kind}; only stay has a set [S, A]"
+    back, what = (-1, actions), f"the return policy of {name}"
+    indices(criterion.return_policy, what, (states,), back, "s", Error)
     finite = _is_finite(criterion.way_home, (states,))
     yield not finite, f"the way home of {name} is not {states} finite numbers"
     indices(home, f"the home of {name}", (len(home),), (0, states), "s", Error)
-    yield kind == "return" and not len(home), f"{name} is of kind return, but has no home"
-    odd = kind != "return" and (len(home) > 0 or within is not None)
-    yield odd, f"{name} is of kind {kind}, but has a home or a limit of steps"
+    returns = len(home) > 0 if kind == "return" else not len(home) and within is None
+    message = f"{name} is of kind {kind}, but has a home or a limit of steps"
+    yield not returns, f"{name} has no home" if kind == "return" else message
     if within is not None:
         index(within, 2**63, f"the limit of steps of {name}", Error)
         layers, since = criterion.return_layers, criterion.return_since
-        if within < 1 or layers is None or since is None or len(layers) == 0:
+        if within < 1 or layers is None or since is None or not len(layers):
             raise Error(f"{name} has a limit of {within} steps, but no return policies for them")
-        whole = (len(since), states)
-        indices(layers, f"the return policies of {name}", whole, back, "hs", Error)
-        unsorted = bool((np.diff(since) <= 0).any())
-        yield unsorted, f"the return policies of {name} are not sorted by the steps left"
+        indices(layers, what, (len(since), states), back, "hs", Error)
+        yield bool((np.diff(since) <= 0).any()), f"{what} is not sorted by the steps left"
     expected = _names_of(criterion, plan)
     message = f"{name} has the name {criterion.name!r}, expected {expected[0]!r}"
     yield criterion.name not in expected, message
@@ -336,16 +331,16 @@ def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
 
     `StayInside` counts states or state-actions in its name; both are claimed as a mask [S, A].
     """
-    if criterion.allowed is None:
-        if criterion.kind == "earn":
-            return [f"earn a total of {criterion.level:g}"]
+    allowed, within = criterion.allowed, criterion.within
+    if criterion.kind == "earn":
+        return [f"earn a total of {criterion.level:g}"]
+    if allowed is None:
         name = f"return to {', '.join(plan.state_name(int(home)) for home in criterion.home)}"
-        if criterion.within is not None:
-            name += f" within {criterion.within} step{'s' * (criterion.within != 1)}"
-        return [name]
-    counts = {"state-action": int(criterion.allowed.sum())}
-    if (criterion.allowed == criterion.allowed[:, :1]).all():
-        counts["state"] = int(criterion.allowed[:, 0].sum())
+        steps = "" if within is None else f" within {within} step{'s' * (within != 1)}"
+        return [name + steps]
+    counts = {"state-action": int(allowed.sum())}
+    if (allowed == allowed[:, :1]).all():
+        counts["state"] = int(allowed[:, 0].sum())
     start = "stay inside the set of"
     return [f"{start} {n} {what}{'s' * (n != 1)}" for what, n in counts.items()]
 

@@ -30,49 +30,34 @@ def dense_transitions(model: Model) -> FloatArray:
     return dense.reshape(model.states, model.actions, model.states)
 
 
-def _return_rows(transitions: FloatArray, policy: IntArray) -> FloatArray:
-    """Return the transition rows [S, S] under a return policy; 0 in states where it gives up."""
-    rows: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
-    rows[policy == GIVE_UP] = 0.0
-    return rows
-
-
-def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> BoolArray:
-    """Return the mask [S] of states from which a return policy reaches home with Pr > 0."""
-    followed = _return_rows(transitions, policy)
-    reached = np.zeros(len(policy), dtype=bool)
-    reached[home] = True
-    while True:
-        grown = reached | (followed @ reached > 0.0)
-        if (grown == reached).all():
-            return reached
-        reached = grown
-
-
-def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> FloatArray:
+def exact_return(
+    transitions: FloatArray, policy: IntArray, home: IntArray, rounding: float = 0.0
+) -> FloatArray:
     """Return the probability [S] that a return policy [S] reaches `home` [n] in a world [S, A, S].
 
-    States are eliminated one after the other without subtractions, so no digits are lost even if
-    the probability of leaving a state is tiny.
+    For m worlds [m, S, A, S] it is [m, S]. A row whose sum is below 1 by more than `rounding` may
+    end the process.
     """
-    states = np.arange(len(policy))
-    alive = can_return(transitions, policy, home)
-    walk = np.zeros((len(policy), len(policy) + 1))  # last column: probability of never returning
-    walk[:, :-1] = transitions[states, np.maximum(policy, 0)]
-    missing = np.array([max(0.0, fsum([1.0, *-row])) for row in walk[:, :-1]])
-    walk[:, -1] = missing + walk[:, :-1][:, ~alive].sum(axis=1)
-    walk[:, :-1][:, ~alive] = 0.0
-    value = np.zeros(len(policy))
-    value[home] = 1.0
-    inner = np.flatnonzero(alive & (value == 0.0))
-    for k in inner:
-        walk[k, k] = 0.0
-        walk[k] /= walk[k].sum()
+    worlds = transitions.reshape(-1, *transitions.shape[-3:])
+    states, homes = np.arange(len(policy)), np.unique(home)
+    walk = worlds[:, states, np.maximum(policy, 0)]  # [m, S, S]
+    sums = [fsum([1.0, *-row]) for row in walk.reshape(-1, len(policy))]
+    lacks = np.array(sums).reshape(*walk.shape[:2], 1)  # the last column: never to return
+    walk = np.append(walk, np.where(lacks > rounding, lacks, 0.0), axis=2)
+    walk[:, policy == GIVE_UP] = 0.0
+    inner = np.setdiff1d(states, homes)
+    for k in inner:  # eliminated without subtractions, so that no digits are lost
         others = inner[inner != k]
-        walk[others] += walk[others, k, None] * walk[k]
-        walk[others, k] = 0.0
-    value[inner] = walk[inner][:, np.unique(home)].sum(axis=1)
-    return value
+        walk[:, k, k] = 0.0
+        leaving = walk[:, k].sum(axis=1)
+        walk[:, k] /= np.where(leaving > 0.0, leaving, 1.0)[:, None]
+        walk[leaving == 0.0, k, -1] = 1.0
+        walk[:, others] += walk[:, others, k, None] * walk[:, None, k]
+        walk[:, others, k] = 0.0
+    value = np.zeros((len(walk), len(policy)))
+    value[:, homes] = 1.0
+    value[:, inner] = walk[:, inner][:, :, homes].sum(axis=2)
+    return value.reshape(*transitions.shape[:-3], len(policy))
 
 
 def exact_recall(
@@ -128,7 +113,8 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
     value = np.zeros(len(transitions))
     value[home] = 1.0
     for policy, steps in criterion.stages():
-        walk = _return_rows(transitions, policy)
+        walk = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
+        walk[policy == GIVE_UP] = 0.0
         walk[home] = 0.0
         walk[home, home] = 1.0
         value = _repeat(walk, value, steps)
@@ -216,7 +202,7 @@ def play_out(
     ends, or if it reaches a state from which `back` can't reach home.
     """
     cumulative = transitions.cumsum(axis=2)
-    hopeful = can_return(transitions, back, home)
+    hopeful = exact_return(transitions, back, home) > 0.0
     at_home = np.zeros(len(outbound), dtype=bool)
     at_home[home] = True
 

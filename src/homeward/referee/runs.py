@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import IntArray
 from homeward.beliefs import Belief
 from homeward.beliefs.base import MoveSets
 from homeward.models import Moves
 from homeward.referee.certificate import HomeVerdict
-from homeward.referee.exact import GIVE_UP, dense_transitions
+from homeward.referee.exact import GIVE_UP, dense_transitions, exact_return
 
 BUDGET_TOLERANCE = 1e-9  # largest amount by which the spent risk may exceed 1 − δ
 SUM_TOLERANCE = 1e-12  # largest relative error of a sum
@@ -39,6 +39,7 @@ WORLDS = 500  # number of worlds that `audit_sampled` draws for each step
 DOUBT = 1e-3  # α: largest probability that a run with correct estimates is refuted
 RATE = 0.5  # λ of the inequality of `audit_sampled`
 SEED = 20_000  # seed of its worlds
+ROUNDING = 1e-12  # a row of a drawn world that lacks less than this does not end the process
 UNREADABLE = (KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 Edge = tuple[int, int]  # a state and an action
@@ -297,11 +298,12 @@ def audit_sampled(
         records += 1
         for k, claim in enumerate(claims):
             shape, before, drops = worlds.shape[1:3], ways[k], np.zeros(WORLDS)
+            home = np.array(sorted(claim.homes))
             try:
                 if before is None:
                     nothing = np.full(shape[0], GIVE_UP)
                     before = changed(nothing, step.holding["opened"][k], shape)
-                    drops += 1.0 - _returning(worlds, before, claim)[:, step.state]
+                    drops += 1.0 - exact_return(worlds, before, home, ROUNDING)[:, step.state]
                 after = changed(before, step.holding["ways"][k], shape)
                 spent = float(step.holding["spent"][k])
                 tallies = step.holding.get("sampled", ())
@@ -309,9 +311,9 @@ def audit_sampled(
             except UNREADABLE as cause:
                 reasons[k].append(f"step {step.step}: the record can't be read ({cause})")
                 continue
-            drops += _returning(worlds, before, claim)[:, step.state]
+            drops += exact_return(worlds, before, home, ROUNDING)[:, step.state]
             taken = worlds[:, step.state, step.action]
-            drops -= (taken * _returning(worlds, after, claim)).sum(axis=1)
+            drops -= (taken * exact_return(worlds, after, home, ROUNDING)).sum(axis=1)
             drops *= chance  # below 1 if the action was taken at random
             total[k] += drops.mean()
             squares[k] += float((drops**2).sum())
@@ -329,27 +331,3 @@ def audit_sampled(
         HomeVerdict(c.name, c.level, kept[k], total[k], records, tuple(reasons[k][:5]), WORLDS)
         for k, c in enumerate(claims)
     )
-
-
-def _returning(worlds: FloatArray, policy: IntArray, claim: HomeClaim) -> FloatArray:
-    """Return the probability [n, S] of coming home by a policy [S], in `worlds` [n, S, A, S].
-
-    States are eliminated without subtractions, so that no digits are lost.
-    """
-    states, homes = len(policy), sorted(claim.homes)
-    walk = worlds[:, np.arange(states), np.maximum(policy, 0)]  # [n, S, S]
-    missing = 1.0 - walk.sum(axis=2, keepdims=True)
-    walk = np.append(walk, np.where(missing > 1e-12, missing, 0.0), axis=2)
-    walk[:, policy == GIVE_UP] = 0.0
-    inner = [s for s in range(states) if s not in claim.homes]
-    for k in inner:
-        walk[:, k, k] = 0.0
-        leaving = walk[:, k].sum(axis=1)
-        walk[:, k] /= np.where(leaving > 0.0, leaving, 1.0)[:, None]
-        others = [s for s in inner if s != k]
-        walk[:, others] += walk[:, others, k, None] * walk[:, None, k]
-        walk[:, others, k] = 0.0
-    value = np.zeros((len(walk), states))
-    value[:, homes] = 1.0
-    value[:, inner] = walk[:, inner][:, :, homes].sum(axis=2)
-    return value
