@@ -37,7 +37,6 @@ from homeward.beliefs.attempts import SURE, Attempts, Components, Edges, draw
 from homeward.beliefs.base import Belief, InPlaceBelief, MoveSets, Together, need_generator
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import BACK, STEPS, attempt_of, grid_graph, grid_size, moves_at
-from homeward.beliefs.height_paths import BINS, MoveRises, height_sets
 from homeward.beliefs.observations import Heights, Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves
@@ -373,7 +372,7 @@ class TerrainBelief(SlopeBelief, InPlaceBelief):
     def work_together(self, sets: MoveSets) -> Together:
         """Return bounds on the probability that all moves of each set work.
 
-        They are found by integrals over heights (see `height_paths`).
+        They are found by integrals over heights (see `height_kernels`).
         """
         (low, high), moves = np.empty((2, len(sets.first) - 1)), sets[1:]
         likely, numbers = self._mean.success[moves], sets.state * len(STEPS) + sets.action
@@ -382,8 +381,9 @@ class TerrainBelief(SlopeBelief, InPlaceBelief):
         likely[apart] = 1.0 - least[np.searchsorted(bounded, numbers[apart])]
         end, (drop, rise) = self._mean.dest[moves], self.limits_at(*moves)
         risk = self.blocked_probability()[moves]
-        rises = MoveRises(sets.state, end, -drop, rise, risk, likely, apart)
-        height_sets(self.height, self.variance, sets.first, rises, BINS, low, high)
+        rises = kernels.MoveRises(sets.state, end, -drop, rise, risk, likely, apart)
+        given = sets.first, rises, kernels.BINS
+        kernels.height_sets(self.height, self.variance, *given, low, high)
         return Together(low, high, self.evaluator)
 
     @cached_property
