@@ -233,7 +233,7 @@ def test_a_gain_counts_down_to_the_deviation_to_be_known(known: float | None, se
     looked = np.zeros(84)
     joint = 0.0
     for state in rng.integers(0, 42, 30).tolist():  # no sequence of looks exceeds what is left
-        joint += gain_at(state, looks, looked, False)
+        joint += gain_at(state, looks, looked, 0)
         near = (distance[state] <= 50.0) & ~blocked
         looked[:42] += np.where(near, 1.0 / sensor.variance(distance[state]), 0.0)
     if known is not None:

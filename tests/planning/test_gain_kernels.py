@@ -170,8 +170,8 @@ def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
     rng = np.random.default_rng(0)
     for logarithmic in (True, False):
         looks = random_looks(rng, STATES, logarithmic=logarithmic)
-        fresh = [gain_at(s, looks, np.zeros(STATES), True) for s in range(STATES)]
-        again = [gain_at(s, looks, np.ones(STATES), True) for s in range(STATES)]
+        fresh = [gain_at(s, looks, np.zeros(STATES), 1) for s in range(STATES)]
+        again = [gain_at(s, looks, np.ones(STATES), 1) for s in range(STATES)]
         assert fresh == pytest.approx(gains(looks))
         assert all(b < a or a == 0.0 for a, b in zip(fresh, again, strict=True))
         if not logarithmic:

@@ -30,12 +30,10 @@ class Nearest(MoveSearch):
             least = looks.weight.max()  # precision that a measurement from the cell itself adds
             new = looks.amount * least > 1.0
         else:
-            new = np.array(
-                [gain_at(s, looks, looked, True) > 0.0 for s in range(len(looks.amount))]
-            )
+            new = np.array([gain_at(s, looks, looked, 1) > 0.0 for s in range(len(looks.amount))])
         itself = Looks.of(looks.shape, (here, here), np.ones(1), new.astype(np.float64), False)
         after = looks.extra_steps
         path, _, steps, share = self.outward(problem, problem.state, itself, after, 1.0)
         if not len(path):
             return None
-        return Proposal(tuple(path.tolist()), gain_at(path[-1], looks, looked, True), steps, share)
+        return Proposal(tuple(path.tolist()), gain_at(path[-1], looks, looked, 1), steps, share)

@@ -179,14 +179,14 @@ def is_hidden(looks: Looks, row: int, column: int, k: int) -> bool:
 
 
 @kernel
-def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: int) -> float:
     """Return the gain of a look from a state after earlier looks.
 
     The first half of `looked` [2S] has the total weight of the earlier looks at each cell. Looks of
     total precision w at a cell of variance v gain ½ ln(1 + v·w) nats, up to the precision
     `Looks.enough`. If gains are not logarithmic, the first look gains the cell's amount, and later
-    looks gain 0. If visits gain, the second half of `looked` is 1 in the visited states. Without
-    `hides`, the ground hides nothing, and the gain is an upper bound.
+    looks gain 0. If visits gain, the second half of `looked` is 1 in the visited states. With
+    `hides` 0, the ground hides nothing, and the gain is an upper bound; else it is 1.
     """
     amount, done, visit, weight, total = looks.amount, looks.done, looks.visit, looks.weight, 0.0
     if visit.size > 0 and looked[len(amount) + state] == 0.0:
@@ -196,7 +196,7 @@ def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool) -> float:
     row, column = state // looks.shape[1], state % looks.shape[1]
     for k in range(len(weight)):
         t = cell_at(looks, row, column, k)
-        if t < 0 or amount[t] <= 0.0 or (hides and is_hidden(looks, row, column, k)):
+        if t < 0 or amount[t] <= 0.0 or (hides > 0 and is_hidden(looks, row, column, k)):
             continue
         v = amount[t]
         if looks.logarithmic:
@@ -244,7 +244,7 @@ def follow(
     dest, success, allowed, reach = ground.dest, ground.success, ground.allowed, ground.reach
     legs, limits = len(path) - 1, len(reach.left)
     actions, used = np.empty(legs, np.int32), np.zeros((1, limits))
-    looked, gain, steps, hides = scratch.looked, 0.0, extra, looks.ground.size > 0
+    looked, gain, steps, hides = scratch.looked, 0.0, extra, int64(looks.ground.size > 0)
     row = int64(0)
     for k in range(legs + 1):
         s = path[k]
@@ -305,7 +305,7 @@ def search_outward(
     visited[0], count = state, int64(1)
     best, best_gain, best_steps, best_share, rate = int64(-1), 0.0, 1.0, 0.0, 0.0
     over_share, over_gain = np.inf, 0.0
-    hides, limits = looks.ground.size > 0, len(reach.left)
+    hides, limits = int64(looks.ground.size > 0), len(reach.left)
     used = np.zeros((len(dest) if limits else 1, limits))
     while heap:
         s = heappop(heap)[2]
@@ -318,9 +318,9 @@ def search_outward(
             if not by_risk and highest <= rate * price:
                 break
             if limit[s] > rate * price or (by_risk and limit[s] > 0.0 and (best < 0 or risk > 1.0)):
-                gain = limit[s] = gain_at(s, looks, looked, False)
-                if hides and (by_risk or gain > rate * price):  # only where it matters
-                    gain = gain_at(s, looks, looked, True)
+                gain = limit[s] = gain_at(s, looks, looked, int64(0))
+                if hides > 0 and (by_risk or gain > rate * price):  # only where it matters
+                    gain = gain_at(s, looks, looked, hides)
                 if by_risk and (gain < floor * away or gain <= 0.0):
                     pass
                 elif risk > 1.0:
@@ -378,7 +378,7 @@ def look_ahead(
     the path.
     """
     dest, reach, looked, ends = ground.dest, ground.reach, scratch.looked, scratch.ends
-    actions, limits, hides = dest.shape[1], len(reach.left), looks.ground.size > 0
+    actions, limits, hides = dest.shape[1], len(reach.left), int64(looks.ground.size > 0)
     # Node i of the search tree is the end of a path; `low` to `high` are those of the last length.
     nodes, candidates = width * depth + 1, width * actions
     place, parent = np.empty(nodes, np.int64), np.empty(nodes, np.int32)

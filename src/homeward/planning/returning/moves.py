@@ -347,6 +347,8 @@ class MoveReturning:
         used = (0.0,) * (0 if limits is None else limits.count)
         graph = self.graph(belief)
         nothing = Promise.of(np.full(len(graph.dest), -1, np.int32), used=used)
+        if start in self.goal.homes:
+            return nothing
         edges, choice, risk = self._new_way(graph, nothing, start, 1.0)
         if 0.0 < risk < np.inf:
             risk = min(risk, 1.0 - self.bounds(belief, graph, (edges, choice[edges]))[0][0])

@@ -86,8 +86,8 @@ class ShortestWays:
     """The ways home of one promise, kept from step to step in arrays [S]."""
 
     def __init__(self, states: int) -> None:
-        free, choice = np.empty(states, np.int32), np.empty(states, np.int32)
-        self.keys = Keys(free, np.empty(states), np.empty(states), choice)
+        free, choice = np.full(states, -1, np.int32), np.full(states, -1, np.int32)
+        self.keys = Keys(free, np.full(states, np.inf), np.full(states, np.inf), choice)
         self.way: IntArray = np.full(states, -1, np.int32)  # the actions that are relied on
         self.relied = NO_STATES  # states where an action was relied on, ascending
         self._last: _Last | None = None
