@@ -248,25 +248,33 @@ def budgets_needed(model: SparseMDP, ratio: Ratio, share: FloatArray, state: int
     """Return how many times the remaining budget a proposal needs to probably collect its bonus.
 
     It collects with `LEAST_GOING` of the probability with which it does with any budget. Each
-    action spends its `share` [S, A] of the budget, rounded down to one of `BUDGET_LEVELS` levels.
+    action spends its `share` [S, A] of the budget, in levels of 1/`BUDGET_LEVELS`. A part of a
+    level is spent as a whole one with the probability of that part, so that small shares add up.
     The result is at most `MAX_BUDGETS`.
     """
     states, collects = np.arange(model.states), ratio.collects
-    cost = np.floor(np.maximum(share[states, ratio.policy], 0.0) * BUDGET_LEVELS + 1e-3)
-    cost = np.minimum(cost, MAX_BUDGETS * BUDGET_LEVELS + 1.0).astype(np.int64)
+    most = MAX_BUDGETS * BUDGET_LEVELS
+    cost = np.clip(share[states, ratio.policy] * BUDGET_LEVELS, 0.0, most + 1.0)
+    whole = np.floor(cost + 1e-3).astype(np.int64)
+    part = np.maximum(0.0, cost - whole)
     moves = diags_array(np.where(collects | ratio.quits, 0.0, 1.0 - STOP_PROBABILITY))
     rows = (moves @ model.transitions[states * model.actions + ratio.policy]).tocsr()
-    eye, free = eye_array(model.states), cost == 0
+    eye = eye_array(model.states)
+
+    def spending(levels: int) -> FloatArray:
+        """Return the probability [S] that the action of the policy spends a number of levels."""
+        return np.where(whole == levels, 1.0 - part, np.where(whole + 1 == levels, part, 0.0))
+
     enough = LEAST_GOING * spsolve((eye - rows).tocsc(), collects.astype(np.float64))[state]
-    solver = splu((eye - diags_array(free.astype(np.float64)) @ rows).tocsc())
-    chance = np.zeros((MAX_BUDGETS * BUDGET_LEVELS + 1, model.states))
-    paid = np.flatnonzero(~free)
+    solver = splu((eye - diags_array(spending(0)) @ rows).tocsc())
+    spends = {n: diags_array(spending(n)) @ rows for n in np.union1d(whole, whole + 1).tolist()}
+    chance = np.zeros((most + 1, model.states))
     for level in range(len(chance)):
-        right = (collects & (cost <= level)).astype(np.float64)
-        ahead = paid[(cost[paid] <= level) & ~collects[paid]]
-        for spent in np.unique(cost[ahead]):
-            at = ahead[cost[ahead] == spent]
-            right[at] = rows[at] @ chance[level - spent]
+        pays = np.where(whole < level, 1.0, np.where(whole == level, 1.0 - part, 0.0))
+        right = np.where(collects, pays, 0.0)
+        for n, ahead in spends.items():
+            if 0 < n <= level:
+                right += ahead @ chance[level - n]
         chance[level] = solver.solve(right)
         if chance[level, state] >= enough * (1.0 - 1e-9):
             return level / BUDGET_LEVELS
