@@ -17,6 +17,7 @@ from homeward.planning.explorer import End
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.verification import plan_of_step
+from homeward.web.service import ViewingService
 from homeward.words import floored
 
 GALE = Path(__file__).parents[2].parent / "shared" / "terrain" / "gale_337x348_1m.tif"
@@ -201,6 +202,49 @@ def test_a_height_that_breaks_a_way_home_held_certain_leaves_no_promise(tmp_path
     answer = drive.report([drop], sure=True)
     assert (answer["status"], answer["end"], answer["kept"]) == ("look", "refuted", 0.0)
     assert drive.mission.next()["promise"]["end"] == "refuted"
+
+
+@pytest.mark.parametrize("carried", [True, False])  # or it drove there
+def test_a_certain_way_home_that_is_measured_closed_contradicts_it_whatever_was_spent(
+    carried: bool, tmp_path: Path
+) -> None:
+    drive = Drive(tmp_path / "m", hills(tmp_path), error=2.0, looks=False, delta=0.5)
+    advice = drive.mission.next()
+    drive.place = list(advice["to"])
+    drive.report(**({"moved": True} if carried else {"tried": advice["move"]}))
+    around = [divmod(cell, 20) for cell in range(400)]
+    drive.report(
+        [
+            {"row": r, "column": c, "height": float(drive.ground[r, c]), "error": 0.02}
+            for r, c in around
+            if np.isfinite(drive.ground[r, c])
+        ],
+        id="survey",
+    )
+    before = drive.mission.next()
+    assert before["ways_home"][0]["probability"] == pytest.approx(1.0, abs=1e-9)
+    assert 0.5 < before["promise"]["kept"] < 0.999
+    row, column = drive.place
+    cliff = {"row": row, "column": column, "height": 900.0, "error": 0.001}
+    answer = drive.report([cliff], sure=True, id="cliff")
+    assert (answer["end"], answer["kept"]) == ("refuted", 0.0)
+
+    advice = json.loads(drive.told("mission next", "--json"))
+    assert (advice["end"], advice["move"]) == ("refuted", None)
+    assert [each["bound"] for each in advice["criteria"]] == [0.0]
+    assert advice["promise"]["end"] == "refuted"
+    assert not advice["promise"]["holds"]
+    assert advice["promise"]["kept"] == advice["ways_home"][0]["probability"] == 0.0
+    assert json.loads(drive.told("mission recall", "--json"))["promise"] == advice["promise"]
+    assert json.loads(drive.told("mission status", "--json"))["promise"] == advice["promise"]
+    judged = json.loads(drive.told("certify", "--json", code=1))
+    assert judged["refuted"]
+    assert (judged["run"]["end"], judged["run"]["kept"]) == ("refuted", 0.0)
+    assert judged["homes"][0]["kept"] == 0.0
+    page = ViewingService(tmp_path)
+    assert json.loads(json.dumps(page.answer("mission", ("m", "next")))) == advice
+    why = page.answer("why", ("m", 3))
+    assert (why["end"], why["way_home"]) == ("refuted", 0.0)
 
 
 @pytest.mark.parametrize("limits", [{"distance": 600.0}, {"back_within": 12}])

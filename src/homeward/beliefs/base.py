@@ -126,6 +126,14 @@ class Belief(ABC):
         """
         return self.update(observation), None
 
+    def is_contradicted(self) -> bool:
+        """Return whether some outcome that it learned from is surely impossible by all else.
+
+        That an outcome is so improbable by what was measured later may happen with a probability of
+        at most `refutation.SURELY_NOT`. The default is False: `update` raises.
+        """
+        return False
+
     def copy(self) -> Self:
         """Return a belief that `absorb` on this one does not change.
 

@@ -30,6 +30,7 @@ from homeward.beliefs.covariance import Calibration, Matern, check_calibration
 from homeward.beliefs.grid_graph import BACK, STEPS, grid_graph, grid_size
 from homeward.beliefs.heights import SlopeBelief, finite_heights
 from homeward.beliefs.observations import Heights, Transition, in_turn
+from homeward.beliefs.refutation import SURELY_NOT
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.threads import one_thread
 
@@ -323,6 +324,12 @@ class CorrelatedTerrainBelief(SlopeBelief):
             _weighted=frozen(weighted),
             information=self.information + gain,
         )
+
+    def is_contradicted(self) -> bool:
+        """Return whether the measurements alone rule out the outcome of an attempted move."""
+        works = self._success.ravel()[self.attempts.pairs]
+        likely = np.where(self.attempts.worked, works, 1.0 - works)
+        return bool((likely <= SURELY_NOT).any())
 
     @cached_property
     def outcome_mass(self) -> float:

@@ -38,6 +38,7 @@ from homeward.beliefs.base import Belief, InPlaceBelief, MoveSets, Together, nee
 from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import BACK, STEPS, attempt_of, grid_graph, grid_size, moves_at
 from homeward.beliefs.observations import Heights, Transition
+from homeward.beliefs.refutation import SURELY_NOT
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves
 
@@ -394,6 +395,12 @@ class TerrainBelief(SlopeBelief, InPlaceBelief):
         high = low.copy()
         high.reshape(-1)[near.moves] = near.high
         return low, frozen(high)
+
+    def is_contradicted(self) -> bool:
+        """Return whether the measurements alone rule out the outcome of an attempted move."""
+        attempts = self.attempts.among(self._known().near.informative)
+        doubt = self._edges_of(attempts).doubts(self.height, self.variance)
+        return bool((doubt >= 1.0 - SURELY_NOT).any())
 
     def _known(self) -> _Chances:
         """Return what is known of the moves; compute it at the first call."""

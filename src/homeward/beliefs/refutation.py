@@ -1,11 +1,12 @@
 """What contradicts a belief, and what a contradicted belief still learns.
 
 A belief is *refuted* if something happened to which it gave a probability of at most
-`SURELY_NOT`: a move that it held certain failed, or one that it ruled out worked. A probability as
-small can't be told from 0: it is what rounding may hide (`planning.promise.BUDGET_TOLERANCE`), so a
-run charges nothing for it and calls the move certain. Above it, Bayes' rule applies: a move of
-probability .9999999 may fail, and the belief learns from that. If the belief is right, a run of n
-moves refutes it with probability at most n · `SURELY_NOT` (``docs/theory.md``, section 11).
+`SURELY_NOT`: a move that it held certain failed, or one that it ruled out worked, or what was
+measured later rules out the outcome of a move. A probability as small can't be told from 0: it is
+what rounding may hide (`planning.promise.BUDGET_TOLERANCE`), so a run charges nothing for it and
+calls the move certain. Above it, Bayes' rule applies: a move of probability .9999999 may fail, and
+the belief learns from that. If the belief is right, a run of n moves refutes it with a probability
+of the order of n · `SURELY_NOT` (``docs/theory.md``, section 11).
 
 A refuted belief proves nothing any more. It still learns what was measured, but not what refuted
 it: conditioning on an event of probability 0 has no meaning. So it stays consistent, and each
@@ -54,7 +55,7 @@ def absorbed(belief: B, observation: Any, moved: Transition | None = None) -> Le
     except ImpossibleObservationError:
         return Learned(_measured(belief, observation), True, None)
     refuted = tried is not None and tried is moved and is_ruled_out(after, tried)
-    return Learned(after, refuted, changed)
+    return Learned(after, refuted or after.is_contradicted(), changed)
 
 
 def is_ruled_out(belief: Belief, moved: Transition) -> bool:

@@ -21,7 +21,16 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from homeward.arrays import BoolArray, IntArray, frozen, index, is_default_zero, number, numbers
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    index,
+    is_default_zero,
+    number,
+    numbers,
+)
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.base import claimed, mean_of, need_belief, updated
 from homeward.beliefs.corrections import Correction
@@ -37,7 +46,7 @@ from homeward.bonuses import (
     unit_of,
 )
 from homeward.criteria import ReturnHome, StayInside, home_states
-from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
+from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.html import card
 from homeward.models import Model, Moves
 from homeward.planning.algorithm1 import check_claims, check_rewards
@@ -443,6 +452,23 @@ class Rules:
         given = observation, moved, state
         return replace(run, promises=tuple(r.observed(belief, p, *given) for r, p in pairs))
 
+    def doubts(self, belief: Belief, run: RunState) -> list[FloatArray]:
+        """Return the probabilities [n] that edges never work, of each promise that has edges."""
+        pairs = zip(self.returning, run.promises, strict=True)
+        return [r.doubts(belief, p) for r, p in pairs if isinstance(r, MoveReturning)]
+
+    def is_closed(
+        self, belief: Belief, run: RunState, state: int, doubts: Sequence[FloatArray]
+    ) -> bool:
+        """Return whether a way home that was held certain surely never works.
+
+        `doubts` are those before the last observation.
+        """
+        pairs = zip(self.returning, run.promises, strict=True)
+        ways = [(r, p) for r, p in pairs if isinstance(r, MoveReturning)]
+        cases = zip(ways, doubts, strict=True)
+        return any(r.is_closed(belief, p, state, each) for (r, p), each in cases)
+
     def refuted(
         self, belief: Belief, run: RunState, state: int, driven: Sequence[Transition]
     ) -> RunState:
@@ -805,13 +831,12 @@ class Explorer(Loop):
 
     def learn(self, observation: Any, moved: Transition | None = None) -> None:
         """Update the belief and the promises; a refuted belief has no promise left."""
-        belief, refuted, changed = absorbed(self._belief, observation, moved)
         run = self.run_state
+        doubts = self.rules.doubts(self._belief, run)  # before it changes, maybe in place
+        belief, refuted, changed = absorbed(self._belief, observation, moved)
         if not refuted:
-            try:
-                run = self.rules.observed(belief, run, observation, moved, self.here)
-            except ImpossibleObservationError:
-                refuted = True
+            run = self.rules.observed(belief, run, observation, moved, self.here)
+            refuted = self.rules.is_closed(belief, run, self.here, doubts)
         self._belief, self.refuted, self._next = belief, self.refuted or refuted, None
         if moved is not None:
             self.driven.append(moved)

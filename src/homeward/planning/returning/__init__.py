@@ -111,8 +111,7 @@ class Returning(Protocol):
     ) -> Promise:
         """Return the promise in `state` after the belief was updated by an observation.
 
-        `moved` is the move before the observation; None without a move. Raise
-        `ImpossibleObservationError` if what happened contradicts what was held certain.
+        `moved` is the move before the observation; None without a move.
         """
 
     def moved(self, belief: Belief, options: Any, there: int, used: tuple[float, ...]) -> Promise:

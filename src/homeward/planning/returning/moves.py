@@ -22,7 +22,7 @@ from homeward.beliefs.base import Belief, MoveSets, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.observations import Transition
 from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
-from homeward.errors import ImpossibleObservationError, InvalidProblemError
+from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.promise import Promise
 from homeward.planning.returning import Goal
@@ -423,33 +423,44 @@ class MoveReturning:
         moved: Transition | None,
         state: int,
     ) -> Promise:
-        """Return the promise in `state`, with what the move used of the limited amounts.
+        """Return the promise in `state`, with what the move used of the limited amounts."""
+        limits = self.goal.limits
+        if moved is None or limits is None:
+            return promise
+        before, action = int(moved.state), int(moved.action)
+        each = limits.lost if moved.next_state == before else limits.use
+        used = zip(promise.used, limits.spent_by(each, before, action), strict=False)
+        return replace(promise, used=tuple(float(x + y) for x, y in used))
 
-        Raise if the way home was held certain, and some edge of it surely never works.
+    def doubts(self, belief: Belief, promise: Promise) -> FloatArray:
+        """Return the probability [n] that each edge that is relied on never works."""
+        success: FloatArray = belief.mean().success[promise.at, promise.actions]  # type: ignore[union-attr]
+        return 1.0 - success
+
+    def is_closed(self, belief: Belief, promise: Promise, state: int, doubts: FloatArray) -> bool:
+        """Return whether a way home from `state` that was held certain surely never works.
+
+        It was held certain if all that was spent is at most `SURELY_NOT`, or if the `doubts` [n]
+        before the last observation, summed along it, are.
         """
         model = belief.mean()
         assert isinstance(model, Moves)
-        if moved is not None and self.goal.limits is not None:
-            before, action = int(moved.state), int(moved.action)
-            limits = self.goal.limits
-            each = limits.lost if moved.next_state == before else limits.use
-            used = zip(promise.used, limits.spent_by(each, before, action), strict=False)
-            promise = replace(promise, used=tuple(float(x + y) for x, y in used))
-        if self.correction is Correction.NAIVE or promise.spent > SURELY_NOT:
-            return promise
+        if self.correction is Correction.NAIVE:
+            return False
         if (model.success[promise.at, promise.actions] > SURELY_NOT).all():
-            return promise
-        homes = set(self.goal.homes.tolist())
+            return False
+        homes, doubt, closed = set(self.goal.homes.tolist()), 0.0, False
         for _ in range(promise.size):
             action = promise.action(state)
             if state in homes or action < 0:
                 break
             there = int(model.dest[state, action])
+            doubt += float(doubts[np.searchsorted(promise.at, state)])
             doubtful = model.success[state, action] <= SURELY_NOT  # maybe only a lower bound
             if doubtful and is_ruled_out(belief, Transition(state, action, there)):
-                raise ImpossibleObservationError("a way home that was held certain is closed")
+                closed = True
             state = there
-        return promise
+        return closed and min(doubt, promise.spent) <= SURELY_NOT
 
     def moved(
         self, belief: Belief, options: MoveOptions, there: int, used: tuple[float, ...]
