@@ -40,6 +40,15 @@ class Own(hw.Belief):
         return MODEL
 
 
+class Counting(Own):
+    """An own belief that says how often it observed what."""
+
+    def __init__(self, **counted: Any) -> None:
+        super().__init__()
+        self.visited = counted.get("visited", np.zeros(3, np.bool_))
+        self.counts = counted.get("counts", np.zeros((3, 2)))
+
+
 def ones(belief: Any) -> np.ndarray:
     return np.ones((3, 2))
 
@@ -102,6 +111,26 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: explored(bonus=hw.Uncover()), "bonus Uncover needs a belief with uncovers, and Finit"),
     (lambda: planner(hw.InformationGain()).plan(BELIEF, 0), "needs a belief with variance, and F"),
     (lambda: planner(hw.RMax()).plan(Own(), 0), r"Own does not count observations: a count-based"),
+    (
+        lambda: planner(hw.RMax()).plan(Counting(visited=None), 0),
+        r"Counting\.visited is no array \[S\]",
+    ),
+    (lambda: explored(Counting(visited="a"), hw.RMax()), r"Counting\.visited is no array \[S\]"),
+    (
+        lambda: explored(Counting(counts=None), hw.MbieEb()),
+        r"Counting\.counts is no array \[S, A",
+    ),
+    (lambda: explored(Counting(counts=1), hw.NearBayesian()), r"Counting\.counts is no array"),
+    (lambda: hw.certify(None, BELIEF, planner()), "the plan is None, expected a Plan"),  # type: ignore[arg-type]
+    (lambda: hw.certify(planner(), BELIEF, planner()), "the plan is Planner"),  # type: ignore[arg-type]
+    (
+        lambda: hw.certify(planner().plan(BELIEF, 0), BELIEF, hw.Planner),
+        "the planner is <class .*>, expected a Planner",
+    ),
+    (
+        lambda: hw.certify(planner().plan(BELIEF, 0), MODEL, planner()),  # type: ignore[arg-type]
+        NOT_A_BELIEF,
+    ),
     (lambda: explored(seed="a"), "the seed is 'a', expected a whole number from 0"),
     (lambda: hw.explore(None, BELIEF, seed=-1), r"the seed is -1, outside 0\.\."),
     (lambda: explored(limit=-1), "the limit is -1, expected a whole number of steps"),

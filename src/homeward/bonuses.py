@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from homeward.arrays import (
     BoolArray,
@@ -28,7 +29,7 @@ from homeward.arrays import (
     place,
 )
 from homeward.beliefs.observations import Sensor
-from homeward.errors import InvalidProblemError
+from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief, HeightBelief, TerrainBelief
@@ -231,6 +232,17 @@ class Uncover:
         return Looks.of(belief.shape, offsets, np.ones(9), unseen, False)
 
 
+def _counted(belief: Belief, name: str, axes: int) -> NDArray[Any]:
+    """Return the counts or the mask `name` of a belief; raise unless it has so many axes."""
+    found = np.asarray(getattr(belief, name))
+    if found.ndim != axes or found.dtype.kind not in "biuf":
+        expected = "[S]" if axes == 1 else "[S, A]"
+        raise InvalidBeliefError(
+            f"{type(belief).__name__}.{name} is no array {expected} of numbers"
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class RMax:
     """R-max: `reward` for every action in a state that was never visited."""
@@ -239,8 +251,8 @@ class RMax:
 
     def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
-        new = np.where(belief.visited, 0.0, self.reward)
-        return np.repeat(new[:, None], belief.counts.shape[1], axis=1)
+        new = np.where(_counted(belief, "visited", 1), 0.0, self.reward)
+        return np.repeat(new[:, None], _counted(belief, "counts", 2).shape[1], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +263,7 @@ class NearBayesian:
 
     def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
-        return self.beta / (1.0 + np.asarray(belief.counts, np.float64))
+        return self.beta / (1.0 + _counted(belief, "counts", 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +275,7 @@ class MbieEb:
 
     def __call__(self, belief: Belief, /) -> FloatArray:
         """Return ξ[S, A]."""
-        counts = belief.counts
+        counts = _counted(belief, "counts", 2)
         return self.beta * np.where(counts > 0, 1.0 / np.sqrt(np.maximum(counts, 1)), self.unseen)
 
 

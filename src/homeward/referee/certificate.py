@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from homeward.arrays import index, number
+from homeward.beliefs.base import need_belief
 from homeward.errors import InvalidInputError
 from homeward.referee.claims import CLAIM_TOLERANCE, PlanCase
 
@@ -338,7 +339,10 @@ def certify(
     progress
         Function that is called with the number of episodes simulated since its last call.
     """
-    case = PlanCase.of(plan, belief, planner)
+    for name, part, member in (("Plan", plan, "exploration_value"), ("Planner", planner, "bonus")):
+        if isinstance(part, type) or not hasattr(part, member):
+            raise InvalidInputError(f"the {name.lower()} is {part!r}, expected a {name}")
+    case = PlanCase.of(plan, need_belief(belief), planner)
     options: dict[str, Any] = {"episodes": episodes, "confidence": confidence, "seed": seed}
     return judge(case, method=method, jobs=jobs, progress=progress, **options)
 
