@@ -8,9 +8,10 @@ it. In both, an episode that ends can't return home, so a safe explorer never en
 import gymnasium
 
 import homeward as hw
+from homeward.worlds import GymnasiumTable
 
 
-def explore(table: hw.GymnasiumTable, seed: int) -> hw.Explorer:
+def explore(table: GymnasiumTable, seed: int) -> hw.Explorer:
     """Explore an environment, with a way back to the start of at least 95 % all the time."""
     planner = hw.Planner(hw.RMax(), [hw.ReturnHome(0.95)])
     explorer = hw.Explorer(planner, table.belief(), table.world(seed))
@@ -19,7 +20,7 @@ def explore(table: hw.GymnasiumTable, seed: int) -> hw.Explorer:
     return explorer
 
 
-def report(table: hw.GymnasiumTable, explorer: hw.Explorer) -> None:
+def report(table: GymnasiumTable, explorer: hw.Explorer) -> None:
     """Print what was found."""
     seen = int(explorer.belief.visited.sum())
     print(table)

@@ -9,6 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import homeward as hw
+from homeward.errors import InvalidProblemError
+from homeward.planning.explorer import End
 
 
 def hut(bridge: str) -> hw.SparseMDP:
@@ -33,7 +35,7 @@ def valley(**options: Any) -> hw.Exploration:
 def test_asking_for_a_result_takes_all_steps() -> None:
     exploration = valley()
     assert repr(exploration) == ("Exploration: 0 steps of at most 1,000; run() takes the others.")
-    assert exploration.end is hw.End.ALL_SEEN
+    assert exploration.end is End.ALL_SEEN
     assert "Nothing is left to explore" in exploration.why
     assert [row.next_state for row in exploration.steps] == [1, 2]
     assert (exploration.state, exploration.visited) == (2, 3)
@@ -81,23 +83,23 @@ def test_a_recall_walks_home_and_tells_how_it_went(bridge: str, home: bool) -> N
 
 def test_a_recall_that_contradicts_the_belief_is_why_it_ended() -> None:
     exploration = hw.explore(hut("ledge"), hw.FiniteBelief([hut("ledge")]))
-    assert exploration.end is hw.End.ALL_SEEN
+    assert exploration.end is End.ALL_SEEN
     assert exploration.promise > 0.999
     truth: Any = exploration.explorer.world
     truth.model = hut("valley")
     assert not exploration.recall().home
-    assert (exploration.end, exploration.promise) == (hw.End.REFUTED, 0.0)
+    assert (exploration.end, exploration.promise) == (End.REFUTED, 0.0)
     assert exploration.why.startswith("What happened contradicts the belief")
 
 
 def test_after_a_recall_it_may_go_on() -> None:
     grid = hw.HeightMap.random((8, 8), 1)
     exploration = hw.explore(hw.HeightGridWorld(grid), grid.belief("known"), limit=10)
-    assert exploration.end is hw.End.STEPS
+    assert exploration.end is End.STEPS
     assert exploration.recall().home
     assert exploration.state == grid.start
     before = exploration.visited
-    assert exploration.go_on(200).end is hw.End.ALL_SEEN
+    assert exploration.go_on(200).end is End.ALL_SEEN
     assert exploration.visited > before
     assert exploration.promise >= 0.95
 
@@ -154,5 +156,5 @@ def test_a_mistake_is_named(given: tuple[Any, ...], message: str | None) -> None
         with pytest.raises(hw.InvalidInputError, match=message):
             hw.explore(*given)
         return
-    with pytest.raises(hw.InvalidProblemError, match="no way home to walk"):
+    with pytest.raises(InvalidProblemError, match="no way home to walk"):
         hw.explore(*given, limit=2).recall()

@@ -237,7 +237,7 @@ def loaded_after(statement: str) -> set[str]:
         "import homeward.beliefs.corrections",
         "from homeward.beliefs import Correction, Corrections",
         "from homeward import DirichletBelief, FiniteBelief, Transition",
-        "from homeward import HeightBelief, Reveal",
+        "from homeward import HeightBelief",
     ],
 )
 def test_beliefs_never_hear_of_a_solver(statement: str) -> None:

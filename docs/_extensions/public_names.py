@@ -1,7 +1,7 @@
-"""The reference: links to public names wherever they are written, and readable signatures.
+"""The reference: links to its names wherever they are written, and readable signatures.
 
-Docstrings and signatures use short names or the module that a name lives in; the reference lists
-every public name as ``homeward.Name``.
+Docstrings and signatures use short names or the module that a name lives in. The reference lists a
+public name as ``homeward.Name``, and others by the module that they are imported from.
 """
 
 from __future__ import annotations
@@ -9,20 +9,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import homeward
-
 
 def resolve(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Return a link to the public name that a reference ends with; None if there is none."""
+    """Return a link to the name in the reference that a target ends with; None if there is none."""
     if node.get("refdomain") != "py":
         return None
-    target = str(node.get("reftarget", "")).removeprefix("homeward.")
-    for start in range(target.count(".") + 1):
-        parts = target.split(".")[start:]
-        if parts[0] in homeward.__all__:
-            python = env.get_domain("py")
-            name = ".".join(["homeward", *parts])
-            return python.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
+    parts, python = str(node.get("reftarget", "")).split("."), env.get_domain("py")
+    for start in range(len(parts)):
+        ending = ".".join(["", *parts[start:]])
+        named = [name for name in python.objects if name.endswith(ending)]
+        if named:
+            name, where = min(named, key=len), (env, node["refdoc"], app.builder)
+            return python.resolve_xref(*where, "obj", name, node, content)
     return None
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from gymnasium import spaces
 
 import homeward as hw
+from homeward.worlds import GymnasiumTable
 
 LEAST_LEAVING = 0.4  # least probability to leave the state before the budget is spent
 CHARGED = 1e-6  # smallest charge that counts, as a fraction of the remaining budget
@@ -86,7 +87,7 @@ class Ground:
         grid = f"{'/'.join(self.rows)}, {self.slips:g} slip ({self.to}), {self.tries} tries"
         return f"{self.name or grid}{', can stay' if self.can_stay else ''}"
 
-    def table(self) -> hw.GymnasiumTable:
+    def table(self) -> GymnasiumTable:
         """Return the model of the environment, read from its table or counted."""
         if self.name:
             return hw.from_gymnasium(gymnasium.make(self.name, is_slippery=True))

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from homeward import End, PlanningAgent, RMax
+from homeward import RMax
+from homeward.agents.setup import PlanningAgent
+from homeward.planning.explorer import End
 
 PLANS = PlanningAgent(paper=True, safe=False, bonus=RMax(2.0))
 NUMBER = 7

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from homeward import Belief, End, FiniteBelief, Moves, SparseMDP, Visit
+from homeward import Belief, FiniteBelief, Moves, SparseMDP, Visit
 from homeward.agents.baselines import NearestFrontier, RandomAction, frontier_of
 from homeward.errors import InvalidBeliefError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
+from homeward.planning.explorer import End
 
 RNG = np.random.default_rng(0)
 STAY, LEFT, RIGHT = 0, 1, 2

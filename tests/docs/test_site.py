@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import homeward
+from homeward.planning.explorer import End
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -139,4 +140,4 @@ def test_notebooks_are_kept_without_outputs(path: Path) -> None:
 
 def test_the_guide_to_refusals_explains_every_end() -> None:
     guide = (DOCS / "how-to/refusals.md").read_text()
-    assert set(re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)) == set(homeward.End)
+    assert set(re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)) == set(End)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from tests.conftest import move_beliefs
 
 import homeward as hw
+from homeward.beliefs import Correction
 from homeward.beliefs.finite import destinations
+from homeward.planning.explorer import End
 
 CELLS = 5
 
@@ -39,7 +41,7 @@ def test_a_corridor_that_is_slippery_or_not_is_explored_whole(
     for _ in scout.explore(200):
         pass
     assert scout.belief.visited.all()
-    assert scout.end is hw.End.ALL_SEEN
+    assert scout.end is End.ALL_SEEN
 
 
 @given(move_beliefs(), st.sampled_from([0.3, 0.9]))
@@ -49,7 +51,7 @@ def test_a_general_belief_is_planned_like_the_same_worlds_as_moves(
     sparse = hw.FiniteBelief([world.sparse() for world in belief.worlds], belief.weights)
     planner = hw.Planner(hw.RMax(), [hw.ReturnHome(level)], 0.9)
     plans = [planner.plan(one, 0) for one in (belief, sparse)]
-    assert plans[1].correction is hw.Correction.MOVES
+    assert plans[1].correction is Correction.MOVES
     assert plans[0].bounds == pytest.approx(plans[1].bounds, abs=1e-9)
     assert plans[0].exploration_value == pytest.approx(plans[1].exploration_value, abs=1e-7)
 

@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import homeward as hw
+from homeward.beliefs import Correction
+from homeward.errors import InvalidProblemError
+from homeward.planning.returning.sampled import Sampled
 from homeward.worlds.outside import Outside
 
 
@@ -102,7 +105,7 @@ ANSWERS: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("answer", "said"), ANSWERS)
 def test_an_answer_that_the_charge_did_not_foresee_is_refused(answer: Any, said: str) -> None:
     # The charge is the expected fall of the bound by the action's own transition, and no other.
-    with pytest.raises(hw.InvalidProblemError, match=f"the world answered with {said}; "):
+    with pytest.raises(InvalidProblemError, match=f"the world answered with {said}; "):
         list(learning(answer).explore(3))
 
 
@@ -114,7 +117,7 @@ def test_an_answer_with_the_transition_and_visits_is_learned(answer: Any) -> Non
 @pytest.mark.parametrize(("answer", "_"), ANSWERS)
 @pytest.mark.parametrize(
     "options",
-    [{"criteria": []}, {"correction": hw.Correction.NAIVE}, {"sampled": hw.Sampled(worlds=50)}],
+    [{"criteria": []}, {"correction": Correction.NAIVE}, {"sampled": Sampled(worlds=50)}],
 )
 def test_any_answer_is_learned_where_no_charge_foresees_one(
     answer: Any, _: str, options: Any
@@ -129,7 +132,7 @@ def test_a_look_may_not_teach_what_no_charge_foresaw() -> None:
     remote = hw.Explorer(remote.planner, remote.belief, outside)
     before = remote.belief
     for tell in (remote.look, lambda seen: remote.relocate(1, seen)):
-        with pytest.raises(hw.InvalidProblemError, match="only visits without an action"):
+        with pytest.raises(InvalidProblemError, match="only visits without an action"):
             tell(hw.Transition(1, 0, 0))
         assert remote.belief is before
     remote.look(hw.Visit(0))

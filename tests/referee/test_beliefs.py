@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import homeward as hw
-from homeward.beliefs import CorrelatedTerrainBelief, Matern
+from homeward.beliefs import CorrelatedTerrainBelief, Matern, Reveal
 from homeward.bonuses import nats_of
 from homeward.terrain.synthetic import draw_belief
 
@@ -33,7 +33,7 @@ def tied() -> hw.DirichletBelief:
 def seen_heights() -> hw.HeightBelief:
     """A grid of which some squares are known."""
     belief = hw.HeightBelief((3, 3), walls=0.1)
-    return belief.update(hw.Reveal(np.array([0, 1, 3, 4]), np.array([2, 1, 3, 2]), 0))
+    return belief.update(Reveal(np.array([0, 1, 3, 4]), np.array([2, 1, 3, 2]), 0))
 
 
 def terrain() -> hw.TerrainBelief:

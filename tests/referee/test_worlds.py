@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import homeward as hw
+from homeward.errors import InvalidProblemError
 
 MODEL = hw.Moves(np.array([[0, 1], [1, 0]]), np.array([[1.0, 0.5], [1.0, 0.5]]))
 BELIEF = hw.FiniteBelief([MODEL])
@@ -98,16 +99,16 @@ class Nothing:
     ],
 )
 def test_a_world_that_breaks_its_protocol_is_refused(world: Any, code: str) -> None:
-    with pytest.raises(hw.InvalidProblemError, match=rf"\[{code}\] .*; expected"):
+    with pytest.raises(InvalidProblemError, match=rf"\[{code}\] .*; expected"):
         hw.check_world(world, BELIEF, steps=100)
 
 
 def test_an_observation_that_the_belief_excludes_is_refused() -> None:
     certain = hw.FiniteBelief([MODEL.with_success(np.ones((2, 2)))])
-    with pytest.raises(hw.InvalidProblemError, match=r"\[impossible\] act\(1\)"):
+    with pytest.raises(InvalidProblemError, match=r"\[impossible\] act\(1\)"):
         hw.check_world(Wrong, certain)
 
 
 def test_a_world_instead_of_a_function_that_makes_it_is_refused() -> None:
-    with pytest.raises(hw.InvalidProblemError, match="a function without arguments that returns"):
+    with pytest.raises(InvalidProblemError, match="a function without arguments that returns"):
         hw.check_world(hw.ModelWorld(MODEL), BELIEF)  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ import pytest
 from gymnasium import spaces
 
 import homeward as hw
-from homeward.worlds import Source, from_gymnasium
+from homeward.errors import InvalidProblemError
+from homeward.worlds import GymnasiumTable, Source, from_gymnasium
 from homeward.worlds import gymnasium_table as worlds_table
 
 PLANNER = hw.Planner(hw.RMax(), [hw.ReturnHome(0.95)])
@@ -47,7 +48,7 @@ def cell_of(env: Any) -> int:
     return int(env.cell)
 
 
-def explored(table: hw.GymnasiumTable, seed: int = 0) -> Any:
+def explored(table: GymnasiumTable, seed: int = 0) -> Any:
     explorer = hw.Explorer(PLANNER, table.belief(), table.world(seed))
     for _ in explorer.explore(2000):
         pass
@@ -149,7 +150,7 @@ def test_a_world_whose_environment_was_taken_refuses_to_go_on(taken: str) -> Non
     else:
         from_gymnasium(table.env, state=cell_of)
     for turn in (world.look, lambda: world.act(1)):
-        with pytest.raises(hw.InvalidProblemError, match="Bound was reset for another world"):
+        with pytest.raises(InvalidProblemError, match="Bound was reset for another world"):
             turn()
 
 
@@ -217,12 +218,12 @@ def test_a_time_limit_ends_nothing() -> None:
     ],
 )
 def test_an_environment_without_finitely_many_states_is_refused(name: str, said: str) -> None:
-    with pytest.raises(hw.InvalidProblemError, match=said):
+    with pytest.raises(InvalidProblemError, match=said):
         from_gymnasium(gymnasium.make(name))
 
 
 def test_too_many_states_are_refused() -> None:
-    with pytest.raises(hw.InvalidProblemError, match="more than 3 states"):
+    with pytest.raises(InvalidProblemError, match="more than 3 states"):
         from_gymnasium(Room(), state=cell_of, max_states=3, seeds=range(9))
 
 
@@ -235,12 +236,12 @@ def test_too_many_states_are_refused() -> None:
     ],
 )
 def test_options_that_do_nothing_are_refused(options: Any, said: str) -> None:
-    with pytest.raises(hw.InvalidProblemError, match=said):
+    with pytest.raises(InvalidProblemError, match=said):
         from_gymnasium(Room(), **({"state": cell_of} | options))
 
 
 def test_random_effects_in_several_worlds_are_refused() -> None:
-    with pytest.raises(hw.InvalidProblemError, match=r"random outcomes.*expected 1"):
+    with pytest.raises(InvalidProblemError, match=r"random outcomes.*expected 1"):
         from_gymnasium(Slippery(), state=cell_of, seeds=range(4), tries=40)
 
 
@@ -263,5 +264,5 @@ for name in ("homeward/Rover-v0", "homeward/HeightGrid-v0"):
 
 @pytest.mark.parametrize("seeds", [3, None])
 def test_seeds_that_are_not_a_list_are_refused(seeds: Any) -> None:
-    with pytest.raises(hw.InvalidProblemError, match=rf"seeds is {seeds}, expected a list"):
+    with pytest.raises(InvalidProblemError, match=rf"seeds is {seeds}, expected a list"):
         from_gymnasium(Room(), state=cell_of, seeds=seeds)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import homeward as hw
+from homeward.errors import InvalidProblemError
 
 HUT = hw.SparseMDP.from_names(
     {
@@ -52,18 +53,18 @@ def test_a_row_that_sums_to_one_up_to_rounding_never_ends() -> None:
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(start: Any, action: Any, said: str) -> None:
-    with pytest.raises(hw.InvalidProblemError, match=said):
+    with pytest.raises(InvalidProblemError, match=said):
         hw.ModelWorld(HUT, start).act(action)
 
 
 def test_no_action_follows_the_end() -> None:
     world = hw.ModelWorld(hw.SparseMDP.from_dense(np.zeros((1, 1, 1))))
     assert world.act(0) == hw.Transition(0, 0, None)
-    with pytest.raises(hw.InvalidProblemError, match="has ended"):
+    with pytest.raises(InvalidProblemError, match="has ended"):
         world.act(0)
 
 
 def test_names_that_occur_twice_name_nothing() -> None:
     model = hw.Moves(np.array([[0], [1]]), np.ones((2, 1)), state_names=("room", "room"))
-    with pytest.raises(hw.InvalidProblemError, match="more than once"):
+    with pytest.raises(InvalidProblemError, match="more than once"):
         hw.ModelWorld(model, "room")
