@@ -51,7 +51,7 @@ def test_a_newcomer_can_read_all_names() -> None:
 
 def test_every_exception_is_in_one_tree() -> None:
     for value in vars(importlib.import_module("homeward.errors")).values():
-        if inspect.isclass(value):
+        if inspect.isclass(value) and issubclass(value, Exception):
             assert issubclass(value, homeward.HomewardError)
 
 
