@@ -90,7 +90,7 @@ def test_a_server_that_was_killed_is_found_again_and_so_is_its_run(
     with served(root, "--port", port):
         look.sees(".run-head", "finished")
         look.painted(len(list(whole.records())))
-    context.close()
+        context.close()  # or the page would see the end of this server too
     log = "steps.jsonl"
     assert (root / "live" / log).read_bytes() == (tmp_path / "whole" / log).read_bytes()
     assert look.errors == []
