@@ -325,7 +325,7 @@ class Mission:
         return place if isinstance(place, str) else "row {}, column {}".format(*place)
 
     def _first_look(self, envelope: Envelope) -> dict[str, Any]:
-        """Record the first report, which opens the risk account."""
+        """Record the first report, which opens the promises."""
         world = self.vehicle.world
         if envelope.moved or envelope.tried is not None:
             raise ReportError(

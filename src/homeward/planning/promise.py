@@ -208,19 +208,19 @@ class RunState:
         """Return the state that `encode` encoded as changes since `before`."""
         try:
             uses = value.get("used") or [()] * len(before.promises)
-            accounts, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
+            promises, changes = [], zip(value["ways"], value["spent"], uses, strict=True)
             for old, ((at, actions), spent, used) in zip(before.promises, changes, strict=True):
                 if len(at) and not 0 <= min(at) <= max(at) < old.size:
                     raise IndexError(f"a state is outside 0..{old.size - 1}")
                 changed = np.array(at, np.int64), np.array(actions, np.int32)
-                account = old.after(*changed, float(spent), used=tuple(map(float, used)))
-                accounts.append(account)
+                promise = old.after(*changed, float(spent), used=tuple(map(float, used)))
+                promises.append(promise)
             for k, (total, spread, draws, *chance) in enumerate(value.get("sampled", ())):
                 tally = Tally(float(total), float(spread), int(draws), *map(float, chance))
-                accounts[k] = replace(accounts[k], tally=tally)
+                promises[k] = replace(promises[k], tally=tally)
             for k, given in enumerate(value.get("policies", ())):
                 policies = {int(subset): frozen(np.array(p, np.int32)) for subset, p in given}
-                accounts[k] = replace(accounts[k], policies=policies)
+                promises[k] = replace(promises[k], policies=policies)
             proposal = None
             if "path" in value:
                 path = value["path"]
@@ -230,6 +230,6 @@ class RunState:
                 along, action = bool(value.get("along")), int(value.get("begins", -1))
                 proposal = Proposal(tuple(path), gain, steps, share, along, action)
             rest = float(value["remaining"]), int(value["idle"]), value.get("memory")
-            return cls(tuple(accounts), proposal, *rest, value.get("refuted") is True)
+            return cls(tuple(promises), proposal, *rest, value.get("refuted") is True)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause

@@ -109,6 +109,9 @@ class MoveSearch:
         learn: bool,
     ) -> Found:
         """Return an action and its proposal, or why there is none; see `Search`."""
+        if pursued is not None and pursued.max_share > MAX_FREE_SHARE:
+            for each in options:
+                each.extend()
         problem = self.problem(belief, options, state)
         proposal = None if problem.left <= news else self.pursue(problem, pursued)
         most = MAX_FREE_SHARE if proposal is None else proposal.max_share

@@ -24,7 +24,7 @@ from homeward.beliefs.observations import Transition
 from homeward.beliefs.refutation import SURELY_NOT, is_ruled_out
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.planning.promise import Promise
+from homeward.planning.promise import MAX_FREE_SHARE, Promise
 from homeward.planning.returning import Goal
 from homeward.planning.returning.shortest_ways import (
     MIN_SUCCESS,
@@ -141,6 +141,7 @@ class MoveOptions:
     left: float
     lost: bool
     wanted: Wanted  # the input of the search: graph, promise, homes
+    until: float  # risk up to which the ways that add it are known
     ways: ShortestWays  # the edges that are relied on or free, and the ways of `safest`
     safest: Ways  # the ways that add the least risk, within the limits
     shortest: Ways | None = None  # the ways that use least; None if all safest ways fit the limits
@@ -175,8 +176,9 @@ class MoveOptions:
 
     def extend(self) -> None:
         """Find also the ways home that were left out because of their risk, up to the budget."""
-        if not self.returning.is_limited:
+        if self.until < np.inf:
             self.ways.extend(self.wanted, np.inf)
+            self.until = np.inf
 
     def whole(self) -> MoveOptions:
         """Return the options without a budget: with all ways home, whatever their risk."""
@@ -189,6 +191,7 @@ class MoveOptions:
         """Return the share [A] of `left` that each action in the state would spend."""
         if self.lost:
             return np.zeros(self.graph.dest.shape[1])
+        self.extend()
         shares: FloatArray = self.added[self.graph.dest[self.state]] / max(self.left, 1e-300)
         return shares
 
@@ -360,14 +363,13 @@ class MoveReturning:
         promise: Promise,
         state: int,
         changed: IntArray | None,
-        share: float = np.inf,
         *,
         whole: bool = False,
     ) -> MoveOptions:
         """Return what the promise allows in a state; see `planning.returning.Returning`.
 
         If the way home has become doubtful, another way replaces it if that costs nothing or the
-        budget allows it. Ways that add more than the fraction `share` of the remaining budget may
+        budget allows it. Ways that add more than `MAX_FREE_SHARE` of the remaining budget may
         have to wait for `MoveOptions.extend`. If `whole`, no budget leaves out a way.
         """
         graph, lost = self.graph(belief), False
@@ -375,7 +377,7 @@ class MoveReturning:
             self.ways = ShortestWays(len(graph.dest))
         for known in (False, True):
             left = max(0.0, self.goal.budget - promise.spent)
-            free, every = MAX_FREE_RISK * left, whole or lost
+            free, every, until = MAX_FREE_RISK * left, whole or lost, np.inf
             if self.is_limited:
                 most = 1.0 if every else left
                 wanted = Wanted(graph, promise, free, self.goal.homes, state, most)
@@ -383,10 +385,10 @@ class MoveReturning:
             else:
                 most = 1.0 if every else self.goal.budget
                 wanted = Wanted(graph, promise, free, self.goal.homes, state, most)
-                until = np.inf if every or share == np.inf else share * left
+                until = np.inf if every else MAX_FREE_SHARE * left
                 risk, worst = self.ways.find(wanted, changed, until)
                 safest, shortest = Ways(self.ways.keys.added, self.ways.keys.choice), None
-            given = promise, left, lost, wanted, self.ways, safest, shortest
+            given = promise, left, lost, wanted, until, self.ways, safest, shortest
             options = MoveOptions(self, belief, state, *given)
             if known or risk <= free:
                 break
@@ -525,6 +527,8 @@ class MoveReturning:
 
     def _relying(self, options: MoveOptions, there: int) -> Promise:
         """Return the promise that relies on a way home from `there` too, and pays for it."""
+        if options.safest.added[there] > options.until:
+            options.extend()
         choice, ways, promise = options.ways_from(there).choice, options.ways, options.promise
         given = ways.way, ways.keys.free, choice, self.goal.homes, there
         edges, cost = with_way(options.graph, *given)
