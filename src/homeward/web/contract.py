@@ -276,7 +276,7 @@ class Proposal(Answer):
     share: float | None
     unit: str | None
     rule: Annotated[
-        Literal["tour", "near", "path", "place", "home"] | None,
+        Literal["near", "path", "place", "home"] | None,
         Field(description="Why it may be preferred to a move with a higher rate."),
     ]
 
