@@ -241,6 +241,8 @@ def test_a_certain_way_home_that_is_measured_closed_contradicts_it_whatever_was_
     assert judged["refuted"]
     assert (judged["run"]["end"], judged["run"]["kept"]) == ("refuted", 0.0)
     assert judged["homes"][0]["kept"] == 0.0
+    driven = [] if carried else before["ways_home"][0]["moves"]
+    assert advice["ways_home"][0]["moves"] == driven  # what was driven is all that speaks for a way
     page = ViewingService(tmp_path)
     assert json.loads(json.dumps(page.answer("mission", ("m", "next")))) == advice
     why = page.answer("why", ("m", 3))

@@ -476,9 +476,10 @@ class Rules:
 
         Its promises rely on the ways home that are best supported by what was driven.
         """
-        promises = []
+        model, promises = belief.mean(), []
+        most = belief.success_bounds()[1] if isinstance(model, Moves) else None
         for goal, promise in zip(self.goals, run.promises, strict=True):
-            states, actions = way_supported(belief.mean(), goal.homes, state, driven)
+            states, actions = way_supported(model, goal.homes, state, driven, most)
             order = np.argsort(states)
             relied = {"at": states[order], "actions": actions[order]}
             promises.append(replace(promise, **relied, spent=1.0))  # type: ignore[arg-type]

@@ -34,13 +34,18 @@ BACKWARDS = 2.0  # moves that a move against the driven direction counts as
 
 
 def way_supported(
-    model: Model, homes: IntArray, state: int, driven: Sequence[Transition]
+    model: Model,
+    homes: IntArray,
+    state: int,
+    driven: Sequence[Transition],
+    most: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Return the states [n] on the best supported way to `homes`, and its actions [n].
 
-    Both are empty at home, and if no way home is known.
+    Both are empty at home, and if no way home is known. `most` [S, A] are upper bounds on the
+    success of moves, if the model has lower bounds.
     """
-    graph = _graph(model, driven)
+    graph = _graph(model, driven, most)
     none = Promise.of(np.full(len(graph.dest), -1, np.int32))
     ways = ShortestWays(len(graph.dest))
     ways.find(Wanted(graph, none, 0.0, homes, state, np.inf), None, np.inf)
@@ -52,7 +57,7 @@ def way_supported(
     return np.array(states, np.int64), np.array(actions, np.int32)
 
 
-def _graph(model: Model, driven: Sequence[Transition]) -> Graph:
+def _graph(model: Model, driven: Sequence[Transition], most: FloatArray | None) -> Graph:
     """Return the graph whose risks are the costs of the moves; see the module docstring."""
     ends: dict[tuple[int, int], int] = {}  # where each move last led, if it ever worked
     worked: dict[tuple[int, int], bool] = {}  # whether it worked when it was last tried
@@ -72,7 +77,10 @@ def _graph(model: Model, driven: Sequence[Transition]) -> Graph:
             dest[edge] = there
     states = len(dest)
     risk = 1.0 + (1.0 - success) / (states + 1)
-    usable, cost = np.where(success > SURELY_NOT, 1.0, 0.0), np.ones(success.shape)
+    may_work = success > SURELY_NOT
+    if most is not None:
+        may_work |= (most > SURELY_NOT) & np.isfinite(model.reward)
+    usable, cost = np.where(may_work, 1.0, 0.0), np.ones(success.shape)
     for edge, works in worked.items():
         if edge not in ends:
             risk[edge] = 2.0 * states
