@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import homeward as hw
 from homeward.errors import InvalidProblemError
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 
 def hut(bridge: str) -> hw.SparseMDP:

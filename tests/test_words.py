@@ -5,7 +5,7 @@ import re
 import pytest
 
 from homeward.kinds.promises import surely
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.planning.plan import Verdict
 from homeward.words import (
     CHANGES,

@@ -36,7 +36,8 @@ from homeward.kinds.rover.config import MARS, RoverConfig
 from homeward.kinds.tabular import kind as toytext
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.paper.toytext import KNOWN_TO_SLIP, SURE_FOOTED
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from homeward.runs.config import checked
 from homeward.runs.kind import Setup
 from homeward.studies.table import grouped

@@ -46,7 +46,7 @@ def progress(
 
     Example: python -m lab check progress --runs 50 --raster DTM.tif
     """
-    from homeward.planning.explorer import End
+    from homeward.planning.ends import End
     from homeward.studies import check_table, define
     from homeward.terrain import read_elevation
     from homeward.words import ENDS

@@ -16,7 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from homeward.models import Moves
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from lab.check.progress import cells_of, setup_of
 
 CERTAIN = 1.0 - 1e-9  # smallest probability of a move that is held certain

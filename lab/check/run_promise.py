@@ -30,7 +30,8 @@ from homeward.bonuses import Bonus, RMax
 from homeward.criteria import Criterion, Home, ReturnHome, StayInside
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Rules, decide
+from homeward.planning.ends import End
+from homeward.planning.explorer import Rules, decide
 from homeward.planning.promise import Promise, RunState
 from homeward.referee.exact import dense_transitions, exact_return
 from homeward.solvers import GIVE_UP

@@ -22,7 +22,8 @@ from homeward.extras import need
 from homeward.html import card
 from homeward.models import Model, Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Step
 from homeward.words import at_least, counted, recalled
 from homeward.worlds import ModelWorld, World
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from homeward import RMax
 from homeward.agents.setup import PlanningAgent
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 PLANS = PlanningAgent(paper=True, safe=False, bonus=RMax(2.0))
 NUMBER = 7

@@ -12,7 +12,7 @@ from homeward.agents.baselines import NearestFrontier, RandomAction, frontier_of
 from homeward.errors import InvalidBeliefError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 RNG = np.random.default_rng(0)
 STAY, LEFT, RIGHT = 0, 1, 2

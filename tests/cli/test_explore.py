@@ -18,7 +18,8 @@ from tests.terrain.planetary import MARS_DEGREES, write_attached, write_raster
 from homeward.cli import main
 from homeward.files import read_json
 from homeward.kinds.rover.config import RoverConfig
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from homeward.runs import Run, RunStatus
 from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended

@@ -11,7 +11,7 @@ from tests.runs.kinds import NAME
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.grid import kind as grid
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Run
 
 if TYPE_CHECKING:

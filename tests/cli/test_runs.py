@@ -11,7 +11,7 @@ from tests.cli.invoking import answer, invoke, refused, stopped
 from tests.runs.kinds import NAME
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import BusyError, Run
 
 if TYPE_CHECKING:

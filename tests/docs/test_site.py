@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import homeward
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray

@@ -13,7 +13,7 @@ from tests.cli.invoking import invoke
 
 from homeward.kinds.rover.kind import cells_of
 from homeward.missions import Mission
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.verification import plan_of_step

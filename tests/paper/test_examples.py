@@ -37,7 +37,7 @@ from homeward.paper.tours import (
     try_levels,
     way_back,
 )
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.planning.plan import Verdict
 from homeward.solvers import Status
 

@@ -35,7 +35,7 @@ from homeward.paper.mars import (
     story_of,
     summarise,
 )
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 if TYPE_CHECKING:
     from pathlib import Path

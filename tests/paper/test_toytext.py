@@ -3,7 +3,7 @@
 import pytest
 
 from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, ToyTextSetting, calibrate, explore, ride
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 LAKE, KNOWN, _, CLIFF = SETTINGS
 

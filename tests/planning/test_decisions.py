@@ -16,7 +16,8 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Rules, decide
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Rules, decide
 from homeward.planning.plan import Verdict
 from homeward.planning.returning.moves import graph_of
 from homeward.worlds import ModelWorld

@@ -15,7 +15,8 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Rules
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Rules
 from homeward.worlds import ModelWorld
 
 

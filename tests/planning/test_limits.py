@@ -14,7 +14,8 @@ from homeward.criteria import Limit, ReturnHome
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 
 
 class Arrive:

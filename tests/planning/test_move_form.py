@@ -11,7 +11,7 @@ from tests.conftest import move_beliefs
 import homeward as hw
 from homeward.beliefs import Correction
 from homeward.beliefs.finite import destinations
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 CELLS = 5
 

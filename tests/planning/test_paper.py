@@ -14,7 +14,8 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import Step
 from homeward.planning.paper import FRUITLESS, PaperExplorer
 from homeward.solvers import Status
 

@@ -14,7 +14,8 @@ from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Rules, decide
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Rules, decide
 from homeward.planning.ratios import best_ratio
 from homeward.worlds import ModelWorld, from_gymnasium
 

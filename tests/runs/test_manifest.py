@@ -7,7 +7,7 @@ import pytest
 
 import homeward
 from homeward.errors import InvalidFileError
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Manifest, RunStatus
 from homeward.runs.manifest import FORMAT, Session, changes, made_with, versions_here
 

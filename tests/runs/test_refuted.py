@@ -13,7 +13,7 @@ from tests.runs.kinds import log_of, meadow
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.way_home import ways_home
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.verification import plan_of_step
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from homeward.errors import InvalidFileError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.models import Moves
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run as Runs

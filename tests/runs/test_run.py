@@ -24,7 +24,7 @@ from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, me
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
 from homeward.missions import Mission
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kind, list_runs, run

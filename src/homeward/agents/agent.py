@@ -18,7 +18,8 @@ import numpy as np
 
 from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import InvalidInputError
-from homeward.planning.explorer import NOTHING_FOUND, Decision, End, Loop, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import NOTHING_FOUND, Decision, Loop, Step
 from homeward.planning.promise import RunState
 
 if TYPE_CHECKING:

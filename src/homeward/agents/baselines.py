@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
 from homeward.models import Model, Moves
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 
 LIKELY = 0.5  # least probability of a move that a frontier explorer plans with
 

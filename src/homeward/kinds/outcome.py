@@ -16,7 +16,8 @@ from homeward.files import read_json
 from homeward.kinds.promises import CRITERION_KEYS, SafeConfig, states_of
 from homeward.kinds.reachability import can_reach_start
 from homeward.models import Moves
-from homeward.planning.explorer import End, Rules
+from homeward.planning.ends import End
+from homeward.planning.explorer import Rules
 from homeward.planning.promise import BUDGET_TOLERANCE
 from homeward.runs.config import is_asked
 from homeward.runs.kind import Ended, Setup

@@ -7,7 +7,8 @@ from typing import Any
 from homeward.errors import InvalidInputError
 from homeward.missions.reports import Fault, ReportError
 from homeward.models import Moves
-from homeward.planning.explorer import End, WayHome
+from homeward.planning.ends import End
+from homeward.planning.explorer import WayHome
 from homeward.replay import Replay
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind

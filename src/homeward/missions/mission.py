@@ -28,7 +28,8 @@ from homeward.missions.reports import (
     read_reports,
 )
 from homeward.models import Moves
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind
 from homeward.runs.lock import locked

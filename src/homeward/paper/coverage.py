@@ -20,7 +20,7 @@ import numpy as np
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
 from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.config import checked
 from homeward.studies.table import grouped
 from homeward.studies.work import play

@@ -27,7 +27,8 @@ from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.kinds.rover.world import Rover
-from homeward.planning.explorer import End, Loop, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import Loop, Step
 from homeward.runs.config import checked
 from homeward.solvers.paths import reached
 from homeward.studies.table import grouped

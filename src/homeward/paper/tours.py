@@ -24,7 +24,8 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import Step
 from homeward.planning.plan import Plan, Verdict
 from homeward.solvers.paths import reached
 from homeward.studies.work import play

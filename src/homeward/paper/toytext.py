@@ -35,7 +35,8 @@ from homeward.kinds.tabular.world import (
 )
 from homeward.models import Model, SparseMDP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Loop
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Loop
 from homeward.planning.returning.worlds import set_of
 from homeward.referee.exact import dense_transitions, play_out
 from homeward.referee.sampling import ReturnCount

@@ -14,7 +14,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,6 +49,7 @@ from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.html import card
 from homeward.models import Model, Moves
 from homeward.planning.algorithm1 import check_claims, check_rewards
+from homeward.planning.ends import End
 from homeward.planning.move_form import belief_of_run
 from homeward.planning.promise import Promise, Proposal, RunState
 from homeward.planning.proposals import MoveSearch
@@ -76,26 +76,6 @@ MAX_IDLE_STEPS = 20  # most steps without news, per state of the model, before a
 NATS_FLOOR = 0.05  # default floor of information gain, in nats per step
 RELATIVE_FLOOR = 1e-3  # default floor of other bonuses per step, as a fraction of the largest bonus
 MIN_FLOOR = 1e-300  # smallest floor; it is above 0, so that a gain of 0 is never pursued
-
-
-class End(StrEnum):
-    """Why an exploration ended; `words.ENDS` has the sentence for each code."""
-
-    ALL_SEEN = "all_seen"
-    ALL_SAFE_SEEN = "all_safe_seen"
-    OUT_OF_REACH = "out_of_reach"
-    TOO_LITTLE = "too_little"
-    ONLY_BY_CHANCE = "only_by_chance"
-    BUDGET = "budget"
-    NOT_LEARNING = "not_learning"
-    LOST = "lost"
-    INFEASIBLE = "infeasible"
-    OUTSIDE = "outside"
-    HOME = "home"  # a run with limits, such as energy: the explorer is back home
-    OUT_OF_RANGE = "out_of_range"  # a run with limits: no way home is within what is left of them
-    STEPS = "steps"
-    REFUTED = "refuted"  # what happened contradicts the belief, so nothing is promised any more
-    STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
 
 class Bound(NamedTuple):

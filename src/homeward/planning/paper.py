@@ -14,7 +14,8 @@ from homeward.arrays import FloatArray
 from homeward.beliefs.observations import Labels, Transition
 from homeward.errors import InfeasibleError
 from homeward.models import Moves
-from homeward.planning.explorer import NOTHING_FOUND, Bound, Decision, End, Loop, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import NOTHING_FOUND, Bound, Decision, Loop, Step
 from homeward.planning.promise import RunState
 from homeward.solvers import Status
 from homeward.words import floored

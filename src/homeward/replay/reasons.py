@@ -12,8 +12,9 @@ import numpy as np
 from homeward.arrays import IntArray
 from homeward.bonuses import LookingBonus, unit_of
 from homeward.models import Moves
+from homeward.planning.ends import End
 from homeward.planning.explained import Explanation
-from homeward.planning.explorer import Decision, End
+from homeward.planning.explorer import Decision
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.promise import MAX_FREE_SHARE, Proposal
 from homeward.planning.returning import Goal

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from homeward.agents.agent import unplanned
 from homeward.agents.setup import ActingAgent
 from homeward.errors import HomewardError, InvalidInputError
+from homeward.planning.ends import End
 from homeward.planning.explained import Explanation, explain, unexplained
-from homeward.planning.explorer import Decision, End, decide
+from homeward.planning.explorer import Decision, decide
 from homeward.planning.plan import Plan
 from homeward.planning.promise import RunState
 from homeward.replay.ghosts import ghosts_of

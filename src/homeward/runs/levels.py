@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.config import Config
 from homeward.runs.kind import Kind
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import read_json, replace_json
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.config import Strict, checked
 
 FORMAT: int = 1  # of runs

@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
 from homeward.html import card
-from homeward.planning.explorer import End, Loop, Step
+from homeward.planning.ends import End
+from homeward.planning.explorer import Loop, Step
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config, checked
 from homeward.runs.field_archive import read_fields, write_fields

@@ -21,7 +21,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.refutation import learned
 from homeward.criteria import ReturnHome
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError, prefixed
-from homeward.planning.explorer import End, Explorer, Loop
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Loop
 from homeward.referee.certificate import UNCORRECTED, Certificate, HomeVerdict, RunVerdict
 from homeward.referee.claims import CLAIM_TOLERANCE, PlanCase
 from homeward.referee.runs import HomeClaim, audit, audit_sampled, why_not_auditable

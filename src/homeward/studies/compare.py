@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from homeward.agents.catalogue import find_agent
-from homeward.planning.explorer import End, Loop
+from homeward.planning.ends import End
+from homeward.planning.explorer import Loop
 from homeward.runs.config import Config, checked
 from homeward.runs.kind import Kind, Metrics, Setup, find_kind
 from homeward.studies.study import Study, define

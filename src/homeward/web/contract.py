@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.planning.plan import Evaluator, Verdict
 from homeward.web.refusals import Refusal
 

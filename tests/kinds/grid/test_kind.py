@@ -12,7 +12,7 @@ from homeward.kinds.grid.kind import make, map_of, products, window_of
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.kinds.outcome import is_stranded
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Ended, Run
 from homeward.runs.config import checked
 

@@ -27,7 +27,8 @@ from homeward.kinds.grid.world import (
     HeightGridWorld,
 )
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 
 if TYPE_CHECKING:
     from homeward.bonuses import Bonus

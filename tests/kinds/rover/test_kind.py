@@ -33,7 +33,7 @@ from homeward.kinds.rover.terrain import (
     slope_deviation,
 )
 from homeward.kinds.rover.world import Rover, true_heights
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Digest, Run, find_kind, kind
 from homeward.runs.config import checked
 from homeward.terrain.synthetic import draw_relief

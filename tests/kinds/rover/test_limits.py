@@ -14,7 +14,7 @@ from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.outputs import distance_of
 from homeward.kinds.rover.summary import way_of
 from homeward.kinds.rover.way_home import write_ways
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.replay import Replay
 from homeward.runs import Run
 from homeward.runs.log import to_line

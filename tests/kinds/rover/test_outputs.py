@@ -25,7 +25,7 @@ from homeward.kinds.rover.outputs import (
     write_products,
 )
 from homeward.kinds.rover.summary import command_of, summary_of, vehicle_words
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Ended, Run
 from homeward.solvers.paths import reached
 from homeward.terrain.synthetic import draw_relief

@@ -9,7 +9,7 @@ import pytest
 from homeward.errors import InvalidInputError
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.paper.toytext import SETTINGS, explore
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.verification import plan_of_step

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pytest
 
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer
 from lab.check.progress import (
     DELTAS,
     SHORT,

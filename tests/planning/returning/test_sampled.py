@@ -17,7 +17,8 @@ from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import Moves, SparseMDP
 from homeward.paper.toytext import KNOWN_TO_SLIP
 from homeward.planning.algorithm1 import Planner
-from homeward.planning.explorer import End, Explorer, Rules, decide
+from homeward.planning.ends import End
+from homeward.planning.explorer import Explorer, Rules, decide
 from homeward.planning.promise import RunState, Tally
 from homeward.planning.returning import Goal
 from homeward.planning.returning.sampled import Sampled, SampledReturning, come_home, draw

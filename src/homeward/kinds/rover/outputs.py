@@ -72,7 +72,7 @@ from homeward.kinds.rover.way_home import (
     ways_home,
 )
 from homeward.kinds.rover.world import Rover
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.kind import Ended
 from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest

@@ -16,7 +16,7 @@ from homeward.kinds.rover.correlated import refuted, text_of
 from homeward.kinds.rover.kind import inside_of
 from homeward.kinds.rover.targets import describe
 from homeward.kinds.rover.terrain import cell_side, crossings_of, pinned
-from homeward.planning.explorer import End
+from homeward.planning.ends import End
 from homeward.runs.manifest import Manifest
 from homeward.terrain import Cells
 from homeward.terrain.gdal import has_degrees

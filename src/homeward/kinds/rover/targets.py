@@ -20,7 +20,8 @@ from homeward.bonuses import Looks, view_of
 from homeward.errors import prefixed
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
-from homeward.planning.explorer import End, Rules
+from homeward.planning.ends import End
+from homeward.planning.explorer import Rules
 from homeward.planning.gain_kernels import EVERYWHERE, NO_REACH, Ground, Scratch, search_outward
 from homeward.planning.proposals import MoveSearch
 from homeward.planning.returning.moves import MoveReturning
