@@ -116,7 +116,7 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert (found["refuted"], found["reasons"], found["notes"]) == (False, [], [])
     told = " ".join(invoke(run.directory).stdout.split())
     assert "the run claims a lower bound of 1.000000; required is 1" in told
-    assert told.count("confirmed: a path home exists after each of") == 2
+    assert told.count("confirmed: the risks of") == 2
     assert "Planned again: confirmed" in told
 
 

@@ -82,7 +82,7 @@ def test_each_new_edge_is_paid_for_once() -> None:
     assert found.reasons == ()
     assert (found.kept, found.steps) == (0.7, 4)
     assert found.charged == pytest.approx(0.3)
-    assert found.words.startswith("confirmed: a path home exists after each of 4 steps")
+    assert found.words.startswith("confirmed: the risks of 4 steps are within the budget")
 
 
 class Loose(Belief):

@@ -250,7 +250,7 @@ class HomeVerdict(CheckedClaim):
                 "confirmed: the explorer was moved, and the record says what is left of the level "
                 f"after each of {self.steps} steps"
             )
-        return f"confirmed: a path home exists after each of {self.steps} steps within the budget"
+        return f"confirmed: the risks of {self.steps} steps are within the budget"
 
 
 @dataclass(frozen=True, slots=True)

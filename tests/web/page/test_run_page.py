@@ -280,7 +280,7 @@ def test_the_drawer_has_settings_files_and_the_certificate(look: Looking) -> Non
     for number in (1, 2):
         expect(claims.first.locator("td").nth(number)).to_have_text(re.compile(r"^>?(1|0\.9\d+)$"))
     expect(claims.first).to_contain_text("confirmed: every step was planned and charged again")
-    expect(claims.nth(1)).to_contain_text("a path home exists after each of 12 steps")
+    expect(claims.nth(1)).to_contain_text("the risks of 12 steps are within the budget")
 
 
 def test_the_files_are_one_click_from_the_head_of_the_page(look: Looking) -> None:
