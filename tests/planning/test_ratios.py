@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
-from homeward.bonuses import RMax
+from homeward.bonuses import Bonus, MbieEb, NearBayesian, RMax
 from homeward.criteria import ReturnHome
 from homeward.models import SparseMDP
 from homeward.planning.algorithm1 import Planner
@@ -87,11 +87,13 @@ class SlipperyYard(gymnasium.Env[Any, Any]):
         return 4 * self.row + self.column, 0.0, (self.row, self.column) == (1, 1), False, {}
 
 
-@pytest.mark.parametrize("tries", [100, 400])
-def test_no_risk_is_taken_to_wait_for_a_slip(tries: int) -> None:
+@pytest.mark.parametrize(
+    ("bonus", "tries"), [(RMax(), 100), (RMax(), 400), (MbieEb(), 300), (NearBayesian(), 300)]
+)
+def test_no_risk_is_taken_to_wait_for_a_slip(bonus: Bonus, tries: int) -> None:
     table = from_gymnasium(SlipperyYard(), tries=tries)
     for seed in range(4):
-        planner = Planner(RMax(), [ReturnHome(0.95)])
+        planner = Planner(bonus, [ReturnHome(0.95)])
         explorer = Explorer(planner, table.belief(), table.world(seed))
         model, spent = explorer.belief.mean().sparse(), explorer.run_state.promises[0].spent
         for step in explorer.explore(60):

@@ -84,12 +84,13 @@ class RatioSearch:
 
     The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is
     its risk instead: the share of the remaining budget that it would spend. An action with a risk
-    has to go somewhere or to collect a bonus: it is left out if all tries that the budget allows
-    probably stay (`LEAST_GOING`). To begin, they are counted in the remaining budget. An action
-    that just stayed is tried again if they probably leave in the whole budget 1 − δ, so that bad
-    luck is no reason to give up midway. Where charges do not change by what is learned, a bonus is
-    left out if the budget is probably spent before it is collected (`budgets_needed`). If no
-    proposal is left, the explorer follows the policy that earns most without additional risk.
+    has to go somewhere: its bonus counts as far as it leaves the state, and it is left out if all
+    tries that the budget allows probably stay (`LEAST_GOING`). To begin, they are counted in the
+    remaining budget. An action that just stayed is tried again if they probably leave in the whole
+    budget 1 − δ, so that bad luck is no reason to give up midway. Where charges do not change by
+    what is learned, a bonus is left out if the budget is probably spent before it is collected
+    (`budgets_needed`). If no proposal is left, the explorer follows the policy that earns most
+    without additional risk.
     """
 
     bonus: Bonus
@@ -121,8 +122,7 @@ class RatioSearch:
         everywhere = stale or all(each.exact for each in options)
         kind = Correction.GENERAL
         settled = stale or not corrections_of(belief, belief.mean(), 0.5, kind).returning.any()
-        goes = sight.bonus > 0.0
-        goes |= _goes(model, share, slice(None) if everywhere else state)
+        goes = _goes(model, share, slice(None) if everywhere else state)
         if pursued is not None and pursued.path == (state,) and pursued.action >= 0:  # it stayed
             goes[state, pursued.action] |= _goes(model, whole, state)[state, pursued.action]
         ratio, found = self._worth_learning(sight, goes, settled)
@@ -178,7 +178,9 @@ class RatioSearch:
         for each in options:
             np.maximum(share, each.share_of(each.left), out=share)  # a negative charge is free
         inside = np.ones(share.shape, bool) if self.allowed is None else self.allowed
-        return Sight(model, state, share, checked_bonus(self.bonus, belief, model.reward), inside)
+        bonus = checked_bonus(self.bonus, belief, model.reward)
+        bonus = np.where(share > 0.0, bonus * (1.0 - staying(model)), bonus)
+        return Sight(model, state, share, bonus, inside)
 
     def _worth_learning(
         self, sight: Sight, goes: BoolArray, settled: bool
@@ -223,14 +225,20 @@ class RatioSearch:
         return ratio, found
 
 
+def staying(model: SparseMDP) -> FloatArray:
+    """Return the probability [S, A] that an action stays in its state."""
+    here = np.repeat(np.arange(model.states), model.actions)
+    found = np.asarray(model.transitions[np.arange(here.size), here])
+    return found.reshape(model.states, model.actions)
+
+
 def _goes(model: SparseMDP, share: FloatArray, where: int | slice) -> BoolArray:
     """Return the mask [S, A] of the actions whose risk is for going somewhere.
 
     Each try spends the `share` [S, A] of a budget. As many tries as this budget allows leave the
     state with probability `LEAST_GOING` or more. Only the states `where` are checked.
     """
-    here = np.repeat(np.arange(model.states), model.actions)
-    stays = np.asarray(model.transitions[np.arange(share.size), here]).reshape(share.shape)
+    stays = staying(model)
     tries = np.floor(1.0 / np.maximum(share, STEP_RISK))
     goes: BoolArray = np.ones(share.shape, bool)
     goes[where] = ((stays**tries <= 1.0 - LEAST_GOING) | (share <= 0.0))[where]
