@@ -764,7 +764,7 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--home", "current"), "--home current needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
-            "a recall after 100,000,000 steps with 108 states ",
+            "100,000,000 steps with 108 states are ",
         ),
         (("--each-base",), "--each-base has no effect without --base"),
         (

@@ -59,7 +59,8 @@ def test_the_settings_are_the_papers_and_the_naive_one() -> None:
     ]
     config = config_of(SMALL[0], 3)
     assert (config.explorer, config.delta, config.correction) == ("safe", 0.98, "general")
-    assert (config.discount, config.cell, config.climb, config.descend) == (0.999, 20.0, 5.0, 45.0)
+    assert (config.discount, config.climb, config.descend) == (0.999, 5.0, 45.0)
+    assert config.cell is None  # 20 m on synthetic Mars
     assert (config.home, config.terrain_seed, config.seed, config.limit) == ("current", 3, 3, 30)
     assert (config.rows, config.columns, config.sensor_range) == (200, 400, 60.0)
     assert (config.algorithm, config_of(settings_of(30)[0], 3).sensor_range) == ("paper", RING)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 300}
+LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 1000}
 ENTRY = "from homeward.cli import main; main()"
 
 
