@@ -46,7 +46,7 @@ SHARP = (
     0.01  # standard deviation in m up to which a height counts as known, as in the paper's figure
 )
 REFRESH_SHARE = 0.25  # share of measured cells from which on all moves are computed again
-CHUNK = 2**18  # moves that are computed at a time, which limits the memory
+CHUNK = 2**14  # moves that are computed at a time, which limits the memory
 
 
 class SlopeBelief(Belief):
