@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from homeward.runs import Run
+
 if TYPE_CHECKING:
     from tests.web.page.looking import Looking, Site
 
@@ -26,15 +28,21 @@ RUNS = [
 ]
 
 
-def test_a_comparison_tells_where_runs_part_and_why(look: Looking) -> None:
+def test_a_comparison_tells_where_runs_part_and_why(look: Looking, site: Site) -> None:
+    names = "strict", "bolder", "boldest"
+    strict, bolder, boldest = (
+        [record.action for record in Run.open(site.root / name).records()] for name in names
+    )
+    last = len(strict)
+    assert strict == bolder == boldest[:last] != boldest
     look.open("#/compare/strict/bolder/boldest")
     look.sees(".partings p >> nth=0", "δ = 0.95 and δ = 0.5 took the same moves at every step.")
     look.sees(".partings p >> nth=0", "What δ = 0.95 refused, δ = 0.5 did not take either.")
     parting = look.find(".partings p").nth(1)
-    expect(parting).to_contain_text("δ = 0.1 and δ = 0.95: the same moves until step 11.")
+    expect(parting).to_contain_text(f"δ = 0.1 and δ = 0.95: the same moves until step {last}.")
     expect(parting).to_contain_text("There δ = 0.95 ended: Going on would risk more than")
     parting.get_by_role("button").click()
-    look.sees(".count", "after 11 of")
+    look.sees(".count", f"after {last} of")
 
 
 def test_a_move_that_only_one_level_takes_is_named(look: Looking) -> None:
