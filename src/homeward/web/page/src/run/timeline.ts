@@ -55,7 +55,7 @@ export function riskWord({ details, columns }: RunModel): string {
   if (!about || !isOfRun(about) || !hasLevel(about) || delta >= 1 || home < 0 || !kept.length) return "";
   const spent = 1 - kept.reduce((least, each, n) => (n % criteria === home ? Math.min(least, each) : least), 1);
   const risked = spent < MIN_SPENT ? `less than ${figure(MIN_SPENT)}` : figure(spent, 2);
-  return `Of the risk of ${levelName(1 - delta)} that δ = ${levelName(delta)} allows, ${risked} was spent.`;
+  return `Of the risk of ${figure(1 - delta)} that δ = ${levelName(delta)} allows, ${risked} was spent.`;
 }
 
 /** Load the events of a run once its first map and reasons are there, since the same process makes them.
