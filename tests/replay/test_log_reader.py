@@ -103,6 +103,21 @@ def test_a_file_that_was_put_in_its_place_is_another(log: Path) -> None:
     assert not tail.read_on()
 
 
+def test_a_file_that_was_written_anew_is_another_though_it_is_longer(log: Path) -> None:
+    whole_log = log.read_bytes()
+    lines = whole_log.splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:3]))
+    tail = whole(log)
+    assert len(tail) == 3
+    short = b"x" * (len(lines[2]) - len(lines[3]) - 1 + len(lines[1])) + b"\n"
+    log.write_bytes(b"".join([lines[0], short, *lines[3:]]))  # a line ends where the third did
+    assert not tail.read_on()
+    assert len(tail) == 3
+    log.write_bytes(whole_log)
+    assert tail.read_on()
+    assert len(tail) == len(lines)
+
+
 def test_a_damaged_line_is_told_with_its_number(log: Path) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2].replace(b'"action":', b'"akcion":')

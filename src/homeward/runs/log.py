@@ -193,6 +193,7 @@ class LogFollower:
         self.damage: str | None = None
         self.ends = array("q", [0])  # 0, then the byte offset of the end of each line
         self._file: tuple[int, ...] = ()  # device, inode, size and mtime when last read
+        self._tail = b""  # the last bytes before the last offset
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -210,8 +211,10 @@ class LogFollower:
                 return True
             if self._file and (current[:2] != self._file[:2] or stat.st_size < start):
                 return False
+            file.seek(start - len(self._tail))
+            if file.read(len(self._tail)) != self._tail:
+                return False
             self._file, self.damage = current, None
-            file.seek(start)
             try:
                 for parsed, length in read_lines(file, self.parse):
                     self.take(parsed)
@@ -220,6 +223,8 @@ class LogFollower:
                 self.damage = f"line {len(self) + 1} is damaged"
             except InvalidInputError as fault:
                 self.damage = f"line {len(self) + 1} {fault}"
+            file.seek(max(0, self.ends[-1] - _TAIL))
+            self._tail = file.read(self.ends[-1] - file.tell())
         return self.damage in (None, known) or not start
 
     def take(self, parsed: Any) -> None:
