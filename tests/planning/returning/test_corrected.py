@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from tests.planning.returning.opaque import Opaque
 
-from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
@@ -26,31 +26,11 @@ from homeward.planning.returning.corrected import CorrectedReturning, after_rows
 from homeward.planning.returning.worlds import WorldReturning
 
 if TYPE_CHECKING:
-    from homeward.models import Model
     from homeward.planning.promise import RunState
 
 HOME = Goal("home", np.zeros(1, np.int64), 0.5)
 STATES, ACTIONS, HERE = 4, 2, 2
 ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Opaque(Belief):
-    """A belief of which nothing is known but its mean and its correction."""
-
-    inner: FiniteBelief
-
-    def mean(self) -> Model:
-        return self.inner.mean()
-
-    def correction(self) -> np.ndarray:
-        return self.inner.correction()
-
-    def update(self, observation: Any) -> Self:
-        return replace(self, inner=self.inner.update(observation))
-
-    def sample(self, rng: np.random.Generator) -> Model:
-        return self.inner.sample(rng)
 
 
 class Case(NamedTuple):

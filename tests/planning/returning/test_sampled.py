@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.planning.returning.opaque import Opaque
 
-from homeward.beliefs import Belief, DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.beliefs.dirichlet import END
 from homeward.bonuses import RMax
 from homeward.criteria import ReturnHome
@@ -25,37 +26,7 @@ from homeward.planning.returning.sampled import Sampled, SampledReturning, come_
 from homeward.planning.returning.worlds import WorldReturning
 from homeward.referee.exact import dense_transitions, exact_return
 
-if TYPE_CHECKING:
-    from homeward.models import Model
-
 HOME = np.zeros(1, np.int64)
-
-
-@dataclass(frozen=True)
-class Opaque(Belief):
-    """A belief of which nothing is known but its mean and its draws."""
-
-    inner: FiniteBelief
-
-    def mean(self) -> Model:
-        return self.inner.mean()
-
-    def correction(self) -> np.ndarray:
-        return self.inner.correction()
-
-    def update(self, observation: Any) -> Self:
-        return replace(self, inner=self.inner.update(observation))
-
-    def sample(self, rng: np.random.Generator) -> Model:
-        return self.inner.sample(rng)
-
-    @property
-    def visited(self) -> np.ndarray:
-        return self.inner.visited
-
-    @property
-    def counts(self) -> np.ndarray:
-        return self.inner.counts
 
 
 def ever_exceeded(asked: Sampled, sequences: int, part: float) -> float:

@@ -9,6 +9,7 @@ the actions.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -78,16 +79,16 @@ class PolicyOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PolicyReturning:
+class PolicyReturning(ABC):
     """The part of `returning.Returning` that is the same for all kinds of knowledge."""
 
     goal: Goal
 
+    @abstractmethod
     def options(
         self, belief: Any, promise: Promise, state: int, changed: IntArray | None
     ) -> PolicyOptions:
         """Return what the promise allows in a state."""
-        raise NotImplementedError
 
     def take(self, options: PolicyOptions, state: int, action: int, chance: float = 1.0) -> Promise:
         """Return the promise after an action that is taken with probability `chance`.
