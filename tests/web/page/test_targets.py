@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from playwright.sync_api import expect
 from tests.missions.playing import RoverPlayer
-from tests.web.page.test_drawing import Map
+from tests.web.page.test_drawing import FRAMES, Map
 
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.terrain import cells_of
@@ -57,6 +57,8 @@ def test_the_map_marks_targets_and_fills_them_once_they_are_reached(
         assert here == 200
         now = [cell for cell, at in steps.items() if at is not None and at <= step]
         expect(canvas).to_have_attribute("data-reached", " ".join(map(str, now)))
+        look.explained(step)
+        look.page.evaluate(FRAMES)
         drawn = Map(look, SHAPE)
         for cell in steps:
             if step == first and steps[cell] == first:

@@ -171,16 +171,16 @@ export class MapCanvas {
     const now = why?.step === step; // what is of another moment is not drawn as if it were of this one
     if (!way && back && now) this.drawWay(back, zoom, false);
     if (why?.proposal && now) this.drawProposal(why.proposal.path, zoom);
-    // above the lines, so that a target looks the same whenever the lines come
+    const here = scene.here.peek();
+    if (why && now && here !== null) this.drawMoves(why, here, zoom);
+    // above lines and moves, so that a target looks the same whenever they come
     for (const cell of details.targets)
       drawTarget(context, this.centre(cell), between(7, zoom * 0.4, 14), reached.includes(cell));
     this.canvas.dataset["reached"] = reached.join(" "); // for tests and other observers
     const start = scene.run.stateAt(0);
-    const here = scene.here.peek();
     if (start !== null) this.drawDisc(start, between(3.5, zoom * 0.24, 9), "#fff", INK, 2);
     for (const home of scene.run.homesAt(step))
       if (home !== here) drawHome(context, this.centre(home), between(8, zoom * 0.42, 15), 2);
-    if (why && now && here !== null) this.drawMoves(why, here, zoom);
     const lost = details.trapped !== null && step >= details.trapped;
     if (here !== null)
       this.drawDisc(here, between(5, zoom * 0.3, 12) + 1.25, lost ? LOST : HERE, "#fff", 2.5);
