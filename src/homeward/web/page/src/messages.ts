@@ -32,9 +32,9 @@ export function complain(cause: unknown): void {
   }
 }
 
-/** Show an error if the server does not answer; called after a stream ended. */
+/** Show an error if the server does not answer; called after a stream ended or was refused. */
 export function doubt(): void {
-  if (!lost.value) getJson("/api/v1/about").catch(complain);
+  if (!lost.value && !locked.value) getJson("/api/v1/about").catch(complain);
 }
 
 /** Send requests until the server answers. */
