@@ -102,7 +102,7 @@ def test_ctrl_c_stops_what_is_going_and_leaves_nobody(
 ) -> None:
     root = tmp_path / "runs"
     Run.create(root / "done", "grid", {"size": 3}).resume()
-    Run.create(root / "live", "grid", {**LIVE, "size": 60, "limit": None})
+    Run.create(root / "live", "grid", {**LIVE, "size": 200, "limit": None})
     going = {"name": "live", "state": "going", "error": None}
     (root / ".serve.json").write_text(json.dumps({"format": 1, "runs": [going]}))
     started.append(Served(root))
