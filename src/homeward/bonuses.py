@@ -155,11 +155,6 @@ class Looks(NamedTuple):
         """Number of steps that a look takes after arrival: 1 if it takes an action, else 0."""
         return float(self.action.size > 0)
 
-    @property
-    def make_tour(self) -> bool:
-        """Whether to plan short tours: arrival makes a look, and only first looks have a gain."""
-        return not self.logarithmic and self.action.size == 0
-
 
 def nats_of(
     variance: FloatArray | float, weight: FloatArray | float, enough: float = np.inf
